@@ -95,7 +95,8 @@ enum kymo_kind {
     KYMO_KIND_FLOW_BEGIN = 5,
     KYMO_KIND_FLOW_STEP = 6,
     KYMO_KIND_FLOW_END = 7,
-    KYMO_KIND_STEP = 8
+    KYMO_KIND_STEP = 8,
+    KYMO_KIND_RANGE = 9 /* a whole range: only by the functions for these, below */
 };
 
 enum kymo_type { KYMO_INT = 1, KYMO_UINT = 2, KYMO_DOUBLE = 3, KYMO_TEXT = 4 };
@@ -207,6 +208,20 @@ struct kymo_lane_event {
 };
 /* lane NULL: that of the calling thread. */
 KYMO_API void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
+                               const struct kymo_arg *args, size_t count);
+
+/* A lane for events of a thread that are recorded by others, such as samples of its stack, or under
+ * a lock of an interpreter: `thread` is the system's id of it, 0 when it is not known. With
+ * `is_shared`, they are shown among the thread's own events, with which they must nest; else in a
+ * place of their own. NULL as above. */
+KYMO_API struct kymo_lane *kymo_lane_open_thread(const char *name, uint64_t thread, int is_shared);
+
+/* A range that is over, recorded at its end: nothing else pairs up its begin and end, so that
+ * ranges need not nest, but those that are open when a program is killed are lost. From kymo_ticks
+ * to kymo_ticks; end 0: now. */
+KYMO_API void kymo_range(struct kymo_lane *lane, uint32_t type, uint64_t begin, uint64_t end);
+/* The same on the calling thread's lane, for names only known at run time, with args. */
+KYMO_API void kymo_named_range(const char *name, uint64_t begin, uint64_t end,
                                const struct kymo_arg *args, size_t count);
 
 /* Appends to a file of the running capture's session, for what is no event: a name of schema/ that

@@ -26,13 +26,14 @@ const struct command command_convert = {
             "run.pt.trace.json.gz run.xplane.pb",
             "traces logs",
             "large.xplane.pb.zst logs --force",
+            "output/i-1_pid_7 run.xplane.pb --merge jax.xplane.pb",
             NULL,
         },
     .run = convert,
 };
 
 struct convert_options {
-    const char *capture, *out;
+    const char *capture, *out, *other;
     unsigned long jobs;
     bool force;
 };
@@ -87,7 +88,10 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     bool ok = open_capture(opened, options, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out, err);
+        ok = options->other ? export_xplane_with(opened->source, options->other, opened->pool,
+                                                 XPLANE_MAX_BYTES, &out, err)
+                            : export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out,
+                                            err);
         progress_stop(progress);
     }
     if (ok)
@@ -214,6 +218,10 @@ static int convert(int count, char **arguments)
     const struct option table[] = {
         {"force", 0, OPTION_FLAG, &options.force, NULL, "replace existing output", NULL},
         LOG_LEVEL_OPTION,
+        {"merge", 0, OPTION_TEXT, &options.other, "FILE",
+         "write this XPlane file of the same process and time, such as of jaxlib's profiler, as "
+         "one with a recording; the output is a single file",
+         NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
     };
@@ -233,6 +241,11 @@ static int convert(int count, char **arguments)
     result = check_out(options.out);
     if (result != EXIT_DONE)
         return result;
+    if (options.other && !is_file_name(options.out)) {
+        fprintf(stderr, "%s convert: --merge writes a single file: name it *.xplane.pb\n",
+                program_name());
+        return EXIT_USAGE;
+    }
     struct opened opened = {0};
     struct error err;
     bool ok = is_file_name(options.out) ? convert_to_file(&opened, &options, &err)

@@ -17,7 +17,7 @@
 
 enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
-#define PYTHON_SCRIPT "kymo/python/sitecustomize.py"
+#define PYTHON_SCRIPT "kymo/python-start/sitecustomize.py"
 
 static int inspect(int count, char **arguments);
 

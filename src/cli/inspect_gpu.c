@@ -182,8 +182,8 @@ static bool inject_into_python(const char *folder, struct error *err)
 {
     if (!folder || strchr(folder, ':'))
         return error_set(err, "PyTorch's operators are not recorded: %s",
-                         folder ? "the path of kymo/python/sitecustomize.py has a colon"
-                                : "kymo/python/sitecustomize.py not found");
+                         folder ? "the path of kymo/python-start/sitecustomize.py has a colon"
+                                : "kymo/python-start/sitecustomize.py not found");
     const char *own = getenv("PYTHONPATH");
     char *path = path_format("%s%s%s", folder, own && *own ? ":" : "", own ? own : "");
     setenv("PYTHONPATH", path, 1);

@@ -167,6 +167,10 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
  */
 bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, struct output *out,
                    struct error *err);
+/* The same with a second capture of the same process, an XPlane file such as of jaxlib's profiler:
+ * planes and lines of the host's threads become one. */
+bool export_xplane_with(struct source *source, const char *other, struct pool *pool,
+                        uint64_t largest, struct output *out, struct error *err);
 bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,
                            const char *directory, struct error *err);
 

@@ -10,7 +10,7 @@ enum {
     BLOCK_ARGS = 16384, /* that, or one more event's */
     MOST_ARGS = BLOCK_ARGS + RING_MOST_ARGS + 2,
     /* What a block can take at most: varints of the widths its columns have. */
-    EVENT_BYTES = 10 + 5 + 1 + 3 + 10 + 1,
+    EVENT_BYTES = 10 + 5 + 1 + 3 + 10 + 1 + 10,
     ARG_BYTES = 5 + 1 + 10,
     BLOCK_BYTES = BLOCK_EVENTS * EVENT_BYTES + MOST_ARGS * ARG_BYTES + 512,
 };
@@ -30,11 +30,12 @@ struct columns {
     char chars[RING_MOST_CHARS * RING_CHARS_SIZE];
 
     uint32_t lane;
-    size_t count, args;
+    size_t count, args, ranges;
     bool any_core, any_id, has_event; /* has_event: for args to belong to */
     uint64_t events;
     int64_t time_ns[BLOCK_EVENTS];
     uint64_t id[BLOCK_EVENTS];
+    uint64_t duration_ns[BLOCK_EVENTS]; /* of ranges */
     uint32_t name[BLOCK_EVENTS];
     uint32_t core[BLOCK_EVENTS];
     uint8_t phase[BLOCK_EVENTS], arg_count[BLOCK_EVENTS];
@@ -54,7 +55,7 @@ struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
     columns->clock = clock;
     columns->names = names;
     columns->last_ns = 0;
-    columns->count = columns->args = 0;
+    columns->count = columns->args = columns->ranges = 0;
     columns->awaited_first = columns->awaited_count = columns->chars_count = 0;
     return columns;
 }
@@ -126,6 +127,14 @@ static uint8_t *encode_u32s(uint8_t *to, uint32_t number, const uint32_t *values
     return encode_end(begun, to);
 }
 
+static uint8_t *encode_u64s(uint8_t *to, uint32_t number, const uint64_t *values, size_t count)
+{
+    uint8_t *begun = to = encode_begin(to, number);
+    for (size_t i = 0; i < count; i++)
+        to = encode_varint(to, values[i]);
+    return encode_end(begun, to);
+}
+
 /* Values below 128 are their own encoding. */
 static uint8_t *encode_bytes(uint8_t *to, uint32_t number, const uint8_t *values, size_t count)
 {
@@ -175,9 +184,11 @@ static void write_block(struct columns *columns)
         to = encode_values(to, columns, 14, RING_DOUBLE);
         to = encode_values(to, columns, 15, RING_TEXT);
     }
+    if (columns->ranges > 0)
+        to = encode_u64s(to, 16, columns->duration_ns, columns->ranges);
     encode_write(columns->file, columns->encoded,
                  (size_t)(encode_end(begun, to) - columns->encoded));
-    columns->count = columns->args = 0;
+    columns->count = columns->args = columns->ranges = 0;
     columns->any_core = columns->any_id = false;
 }
 
@@ -241,6 +252,13 @@ static void add_args(struct columns *columns, const struct ring_record *record)
     add_arg(columns, pair.second_key, pair.second_type, pair.second_value);
 }
 
+static inline void add_duration(struct columns *columns, int64_t start_ns, int64_t end_ns)
+{
+    columns->duration_ns[columns->ranges++] =
+        end_ns > start_ns ? (uint64_t)end_ns - (uint64_t)start_ns : 0;
+    columns->last_ns = end_ns > columns->last_ns ? end_ns : columns->last_ns;
+}
+
 static inline void add_event(struct columns *columns, const struct ring_record *record)
 {
     if (columns->count == BLOCK_EVENTS || columns->args >= BLOCK_ARGS)
@@ -257,6 +275,8 @@ static inline void add_event(struct columns *columns, const struct ring_record *
     columns->id[i] = inside ? 0 : record->id;
     columns->any_id |= columns->id[i] != 0;
     columns->arg_count[i] = 0;
+    if (record->kind == RING_RANGE)
+        add_duration(columns, time_ns, clock_map_ns(columns->clock, record->value));
     columns->awaited_first = columns->awaited_count = columns->chars_count = 0;
     if (record->name == RING_NAME_INSIDE)
         await(columns, &columns->name[i], NULL);
@@ -267,7 +287,7 @@ static inline void add_event(struct columns *columns, const struct ring_record *
 static inline bool is_event(const struct ring_record *record)
 {
     unsigned kind = record->kind & ~(unsigned)RING_ARG_INSIDE;
-    return kind >= RING_BEGIN && kind <= RING_STEP;
+    return kind >= RING_BEGIN && kind <= RING_RANGE;
 }
 
 void columns_begin(struct columns *columns, uint32_t lane)
@@ -300,6 +320,7 @@ void columns_gap(struct columns *columns)
     if (columns->has_event) {
         columns->count--;
         columns->args -= columns->arg_count[columns->count];
+        columns->ranges -= columns->phase[columns->count] == RING_RANGE;
         columns->events--;
     }
     columns->has_event = false;

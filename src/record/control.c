@@ -375,6 +375,8 @@ void kymo_process_name(const char *name)
 
 uint64_t kymo_ticks(void)
 {
+    if (__builtin_expect(__atomic_load_n(&lanes_session, __ATOMIC_RELAXED) == 0, 0))
+        capture_resume(); /* in a child of fork */
     return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED) ? clock_ticks() : 0;
 }
 

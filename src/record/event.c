@@ -13,7 +13,7 @@
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 static_assert((int)KYMO_MOST_ARGS == (int)RING_MOST_ARGS && KYMO_NO_CORE == RING_NO_CORE &&
-                  (int)KYMO_KIND_STEP == (int)RING_STEP && (int)KYMO_TEXT == (int)RING_TEXT &&
+                  (int)KYMO_KIND_RANGE == (int)RING_RANGE && (int)KYMO_TEXT == (int)RING_TEXT &&
                   (int)KYMO_HARDWARE == (int)RING_HARDWARE,
               "the public numbers are those of the files");
 
@@ -220,7 +220,7 @@ static void put_event(struct kymo_lane *lane, struct ring_record *event, const s
     const struct stored *args = parts->args;
     size_t count = parts->count;
     struct lane_position position = lane->position;
-    if (event->id == 0 && count > 0) {
+    if (event->id == 0 && count > 0 && event->kind != RING_RANGE) {
         event->kind |= RING_ARG_INSIDE;
         event->type = args[0].type;
         event->id = args[0].key;
@@ -291,6 +291,38 @@ void kymo_named_event(const char *name, enum kymo_kind kind, uint64_t id,
                                  .kind = (uint8_t)kind,
                                  .core = RING_NO_CORE,
                                  .id = id},
+           args, count);
+}
+
+void kymo_range(struct kymo_lane *lane, uint32_t type, uint64_t begin, uint64_t end)
+{
+    lane = lane ? lane : mine();
+    if (!lane || !LIKELY(!is_over(lane)))
+        return;
+    struct ring_record *record = next_slot(lane);
+    *record = (struct ring_record){.ticks = begin,
+                                   .name = type,
+                                   .kind = RING_RANGE,
+                                   .core = RING_NO_CORE,
+                                   .value = end ? end : clock_ticks()};
+    publish_one(lane, record);
+}
+
+void kymo_named_range(const char *name, uint64_t begin, uint64_t end, const struct kymo_arg *args,
+                      size_t count)
+{
+    struct kymo_lane *lane = mine();
+    if (!lane)
+        return;
+    end = end ? end : clock_ticks();
+    uint32_t number = names_text(name, RING_SOFTWARE, 1);
+    bool inside = number == 0 && name;
+    record(lane, NULL, inside ? name : NULL,
+           &(struct ring_record){.ticks = begin,
+                                 .name = inside ? RING_NAME_INSIDE : number,
+                                 .kind = RING_RANGE,
+                                 .core = RING_NO_CORE,
+                                 .value = end},
            args, count);
 }
 

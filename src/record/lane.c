@@ -376,13 +376,32 @@ void lane_go_to(struct kymo_lane *lane, const struct lane_position *position)
     undisturbed_end(&before);
 }
 
+/* The lock is held. */
+static struct kymo_lane *open_if_running(enum ring_lane_kind kind, const char *name, uint32_t core)
+{
+    return __atomic_load_n(&lanes_session, __ATOMIC_RELAXED)
+               ? open_lane(kind, name ? name : "", core)
+               : NULL;
+}
+
 struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx)
 {
     capture_resume();
     lanes_lock();
-    struct kymo_lane *lane = __atomic_load_n(&lanes_session, __ATOMIC_RELAXED)
-                                 ? open_lane(RING_CORE, name ? name : "", nc_idx)
-                                 : NULL;
+    struct kymo_lane *lane = open_if_running(RING_CORE, name, nc_idx);
+    lanes_unlock();
+    return lane;
+}
+
+struct kymo_lane *kymo_lane_open_thread(const char *name, uint64_t thread, int is_shared)
+{
+    capture_resume();
+    lanes_lock();
+    struct kymo_lane *lane = open_if_running(RING_THREAD, name, UINT32_MAX);
+    if (lane) {
+        lane->header->thread = thread;
+        lane->header->place = is_shared ? RING_SHARED : RING_APART;
+    }
     lanes_unlock();
     return lane;
 }
@@ -457,7 +476,7 @@ void lanes_forked(void)
 {
     while (lanes.live) {
         struct kymo_lane *lane = lanes.live;
-        bool of_thread = lane->header->kind == RING_THREAD;
+        bool of_thread = lane->header->kind == RING_THREAD && lane->header->place == RING_OWN;
         unlist_lane(lane);
         lane->detached = true;
         region_detach(&lane->region);         /* the pages are the parent's */

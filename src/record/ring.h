@@ -68,6 +68,7 @@ enum ring_kind {
     RING_FLOW_STEP = 6,
     RING_FLOW_END = 7,
     RING_STEP = 8, /* begins a range that is a step; its first arg is the step's number */
+    RING_RANGE = 9, /* a whole one, from `ticks` to `value`; its args are all in records behind it */
     RING_CHARS = 14,
     RING_ARGS = 15,
 };
@@ -115,6 +116,9 @@ struct ring_chars {
 };
 
 enum ring_lane_kind { RING_THREAD = 1, RING_CORE = 2 };
+/* Where the events of a thread's lane are shown: its writer is the thread, or another one that
+ * records events of that thread, to be shown with those it records itself or apart. */
+enum ring_place { RING_OWN = 0, RING_SHARED = 1, RING_APART = 2 };
 
 struct ring_header {
     uint64_t magic;
@@ -123,7 +127,7 @@ struct ring_header {
     uint32_t number;
     uint64_t thread; /* the system's id of the thread */
     uint32_t core;   /* nc_idx, UINT32_MAX for none */
-    uint32_t unused;
+    uint32_t place;  /* enum ring_place */
     uint64_t start_ticks, end_ticks; /* end: 0 as long as the thread lives */
     char name[RING_LANE_NAME];       /* terminated */
     uint64_t slots;

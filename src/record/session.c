@@ -96,6 +96,7 @@ static void write_lane(struct writer *writer, const struct ring_header *header)
     to = encode_fixed64(to, 5, (uint64_t)clock_map_ns(&writer->clock, header->start_ticks));
     to = encode_fixed64(
         to, 6, header->end_ticks ? (uint64_t)clock_map_ns(&writer->clock, header->end_ticks) : 0);
+    to = encode_number(to, 7, header->place);
     encode_used(&writer->file, encode_end(begun, to));
 }
 

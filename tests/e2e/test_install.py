@@ -48,7 +48,7 @@ def test_inspect_finds_its_library(installed, tree, tmp_path):
 
 def test_the_hook_for_python_is_where_inspect_looks_for_it(tree):
     script = find(tree, "sitecustomize.py")
-    assert script.parent.parts[-3:] == ("lib", "kymo", "python") and script.read_text() == (ROOT / "python" / "sitecustomize.py").read_text()
+    assert script.parent.parts[-3:] == ("lib", "kymo", "python-start") and script.read_text() == (ROOT / "python" / "start" / "sitecustomize.py").read_text()
 
 
 def test_sql_finds_its_library(installed, tree, tmp_path):

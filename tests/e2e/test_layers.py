@@ -18,6 +18,7 @@ LAYERS = {
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
+    "python": ["kymo"],
     "gpu": ["base"],
     "cuda": ["base", "gpu", "record", "kymo"],
     "server": ["base", "wire", "record", "kymo"],

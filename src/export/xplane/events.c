@@ -376,7 +376,9 @@ bool xspace_encode(struct xspace *space, struct pool *pool, struct error *err)
     for (unsigned i = 0; i < workers; i++)
         collect_chunks(space, &encoding.workers[i]);
     mem_free(encoding.workers);
-    if (ok)
+    if (ok) {
+        xspace_guest_add_events(space);
         order_chunks(space);
+    }
     return ok;
 }

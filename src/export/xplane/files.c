@@ -16,9 +16,11 @@ struct filling {
     uint64_t used;     /* of the current file */
 };
 
-static uint64_t frame_size(const struct xspace_plane *plane)
+static uint64_t frame_size(const struct xspace *space, const struct xspace_plane *plane)
 {
-    return MAX_FRAME + plane->front.size + plane->back.size;
+    uint32_t number = (uint32_t)(plane - space->planes.items);
+    return MAX_FRAME + plane->front.size + plane->back.size +
+           xspace_guest_plane_size(space, number, true);
 }
 
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line)
@@ -51,7 +53,7 @@ uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end
 
 static uint64_t plane_size(const struct xspace *space, const struct xspace_plane *plane)
 {
-    uint64_t size = frame_size(plane);
+    uint64_t size = frame_size(space, plane);
     for (size_t i = plane->first_line; i < plane->end_line; i++) {
         const struct xspace_line *line = &space->lines.items[i];
         size += line_frame_size(space, line) +
@@ -137,7 +139,7 @@ static bool split_line(struct filling *filling, size_t number, struct xspace_sli
         slice->end_chunk = chunk;
         add_slice(filling->plan, slice);
         begin_file(filling, plane->host);
-        filling->used = frame_size(plane);
+        filling->used = frame_size(space, plane);
         slice->first_line = number;
         slice->first_chunk = chunk;
         is_open = false;
@@ -148,7 +150,7 @@ static bool split_plane(struct filling *filling, uint32_t number, struct error *
 {
     const struct xspace_plane *plane = &filling->space->planes.items[number];
     struct xspace_slice whole = xspace_whole_plane(filling->space, number), slice = whole;
-    filling->used = frame_size(plane);
+    filling->used = frame_size(filling->space, plane);
     if (!fits(filling, 0))
         return too_large(filling, plane, err);
     for (size_t i = plane->first_line; i < plane->end_line; i++)
@@ -195,7 +197,7 @@ static uint64_t host_size(const struct xspace *space, uint32_t host)
     array_each (message, &catalog->messages)
         if (message->host == host)
             size += MAX_FRAME + 3 * catalog_text(catalog, message->text).size;
-    return size;
+    return size + xspace_guest_others_size(space);
 }
 
 static bool add_host(struct filling *filling, uint32_t host, uint32_t first, uint32_t end,

@@ -47,7 +47,7 @@ static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
 /* Hosts of other formats with a known start time get a Task Environment plane, as JAX writes it. */
 static void add_task_environment(struct xspace *space, uint32_t host)
 {
-    if (!space->is_copy && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
+    if (!space->is_copy && !space->guest && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
         add_plane(space, host, TRACK_NONE);
 }
 
@@ -174,6 +174,8 @@ static void add_line(struct xspace *space, const struct plane_lane *lane, struct
     } else {
         line.id = take_id(ids, is_counter ? COUNTER_LINE_ID : track->id);
         line.zero_ps = catalog->hosts.items[space->planes.items[lane->plane].host].shift_ps;
+        if (space->guest)
+            xspace_guest_place_line(space, &line);
     }
     *array_push(&space->lines) = line;
 }
@@ -203,5 +205,6 @@ void xspace_lay_out(struct xspace *space)
 {
     space->line_of = mem_zeroed(space->catalog->tracks.count, sizeof *space->line_of);
     add_planes(space);
+    xspace_guest_find_plane(space);
     add_lines(space);
 }

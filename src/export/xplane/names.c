@@ -130,10 +130,19 @@ static void take_id(struct naming *naming, uint64_t id)
     idmap_put(&naming->used_ids, id, 1);
 }
 
+/* Ids of a plane that is merged with a guest's are larger than the guest's. */
+static int64_t first_id(const struct naming *naming, enum xspace_use kind)
+{
+    const struct xspace_guest *guest = naming->space->guest;
+    if (!guest || guest->plane != (uint32_t)(naming->plane - naming->space->planes.items))
+        return 1;
+    return (int64_t)(kind == USE_TYPE ? guest->most_type : guest->most_stat) + 1;
+}
+
 static void reset_ids(struct naming *naming)
 {
     idmap_free(&naming->used_ids);
-    naming->next_id = 1;
+    naming->next_id = first_id(naming, USE_TYPE);
 }
 
 /* Reserves the ids of nameless stats. */
@@ -216,9 +225,12 @@ static void name_texts(struct naming *naming, enum xspace_use kind)
                text_before, catalog);
     uint32_t *string;
     array_each (string, &naming->strings) {
-        int64_t id = free_id(naming);
+        uint32_t known =
+            xspace_guest_stat(naming->space, naming->plane, catalog_text(catalog, *string));
+        int64_t id = known != IDMAP_NONE ? (int64_t)known : free_id(naming);
         number_string(naming, *string, (uint64_t)id);
-        put_stat_metadata(naming, id, catalog_text(catalog, *string), TEXT(""));
+        if (known == IDMAP_NONE)
+            put_stat_metadata(naming, id, catalog_text(catalog, *string), TEXT(""));
     }
 }
 
@@ -389,7 +401,8 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
         naming->plane->stat_unknown--;
     put_constant_stats(naming, XPLANE_STATS, &source->args);
     int64_t process = catalog->tracks.items[source->parent].id;
-    if (!is_copy && process != 0 && !catalog_arg(catalog, &source->args, TEXT("process_id")))
+    bool has_process = first_id(naming, USE_KEY) > 1 && naming->space->guest->has_process;
+    if (!is_copy && process != 0 && !has_process && !catalog_arg(catalog, &source->args, TEXT("process_id")))
         add_plane_stat(naming, "process_id", ARG_INT, process);
     reset_ids(naming);
     name_types(naming);
@@ -436,7 +449,8 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
             intern_init(&names);
         }
         struct naming naming = {
-            .space = space, .plane = plane, .front = &front, .back = &back, .next_id = 1};
+            .space = space, .plane = plane, .front = &front, .back = &back};
+        naming.next_id = first_id(&naming, USE_KEY);
         naming.uses = uses->items ? uses->items + next : NULL;
         for (; next < uses->count && xspace_use_plane(uses->items[next]) == i; next++)
             naming.count++;

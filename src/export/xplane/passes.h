@@ -70,6 +70,28 @@ struct xspace_chunk {
 
 typedef ARRAY(struct xspace_chunk) xspace_chunks;
 
+/* A line of the guest. */
+struct xspace_guest_line {
+    int64_t id, stamp_ns;
+    struct text whole, events; /* with its frame; the fields of the line */
+    bool is_merged;            /* into a line of ours */
+};
+
+/* A second capture of the same process, which is written with the profile; see guest.c. */
+struct xspace_guest {
+    struct file file;
+    int64_t start_ns; /* of the capture, since the epoch */
+    uint32_t plane;   /* of ours, that its host plane is merged with; or none */
+    bool has_host_plane, has_process;
+    struct text host_plane;
+    ARRAY(struct xspace_guest_line) lines; /* of its host plane */
+    ARRAY(struct text) fields;             /* all else of its host plane */
+    ARRAY(struct text) others;             /* all else of the capture */
+    uint64_t most_type, most_stat;         /* largest ids of metadata in its host plane */
+    struct intern names;
+    struct idmap stats; /* number in names -> id of stat metadata */
+};
+
 /* A lane, or all counters of a source. */
 struct xspace_line {
     uint32_t plane;
@@ -78,6 +100,7 @@ struct xspace_line {
     bool by_time;    /* each event is a chunk, sorted by time; otherwise in source order */
     int64_t id, stamp_ns;
     int64_t zero_ps; /* profile time that event offsets are relative to */
+    const struct xspace_guest_line *guest; /* whose events are here, too; or NULL */
     size_t first_chunk, end_chunk;
 };
 
@@ -119,7 +142,10 @@ struct xspace {
     ARRAY(char *) blocks;              /* memory of the chunks */
     xspace_chunks chunks;
     struct xspace_xprof xprof;
+    struct xspace_guest *guest; /* or NULL */
 };
+
+#define XSPACE_NO_PLANE UINT32_MAX
 
 /* What a plane refers to: strings, event types and, for formats other than XPlane, counters, which
  * are tracks there and event types here. Plane, kind and number packed into one sortable number. */
@@ -192,8 +218,6 @@ struct xspace_file {
     uint32_t environment; /* plane with the start time of the host, repeated here; or none */
 };
 
-#define XSPACE_NO_PLANE UINT32_MAX
-
 struct xspace_plan {
     ARRAY(struct xspace_slice) slices; /* by file */
     ARRAY(struct xspace_file) files;   /* by host, at least one each */
@@ -210,6 +234,23 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
 struct text xspace_line_name(const struct xspace *space, const struct xspace_line *line);
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line);
 uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end);
+
+bool xspace_guest_open(struct xspace_guest *guest, const char *path, struct error *err);
+void xspace_guest_close(struct xspace_guest *guest);
+/* The plane of ours that the guest's host plane is merged with. */
+void xspace_guest_find_plane(struct xspace *space);
+/* A line of ours on the guest's clock, merged with the guest's of its id. */
+void xspace_guest_place_line(const struct xspace *space, struct xspace_line *line);
+void xspace_guest_add_events(struct xspace *space);
+/* The guest's id of a name in a plane that is merged; IDMAP_NONE when it has none. */
+uint32_t xspace_guest_stat(const struct xspace *space, const struct xspace_plane *plane,
+                           struct text name);
+/* What the guest adds to a plane, with the lines that are not merged or without; to a file. */
+uint64_t xspace_guest_plane_size(const struct xspace *space, uint32_t plane, bool with_lines);
+void xspace_guest_write_plane(const struct xspace *space, uint32_t plane, bool with_lines,
+                              struct output *out);
+uint64_t xspace_guest_others_size(const struct xspace *space);
+void xspace_guest_write_others(const struct xspace *space, struct output *out);
 
 /* Writes a stat as the given field. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,

@@ -102,7 +102,11 @@ static void write_slice(const struct xspace *space, const struct xspace_slice *s
                         struct line_fields *fields, struct output *out)
 {
     const struct xspace_plane *plane = &space->planes.items[slice->plane];
-    uint64_t size = plane->front.size + plane->back.size;
+    bool is_first = slice->first_line == plane->first_line &&
+                    (plane->first_line == plane->end_line ||
+                     slice->first_chunk <= space->lines.items[plane->first_line].first_chunk);
+    uint64_t size = plane->front.size + plane->back.size +
+                    xspace_guest_plane_size(space, slice->plane, is_first);
     for (size_t i = slice->first_line; i < slice->end_line; i++)
         size += framed(line_size(space, slice, &space->lines.items[i], fields));
     put_frame(out, XSPACE_PLANES, size);
@@ -114,6 +118,7 @@ static void write_slice(const struct xspace *space, const struct xspace_slice *s
         write_chunks(space, chunks_in(slice, line), out);
         output_write(out, fields->tail.data, fields->tail.size);
     }
+    xspace_guest_write_plane(space, slice->plane, is_first, out);
     output_write(out, plane->back.data, plane->back.size);
 }
 
@@ -143,6 +148,7 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
     output_discard(&fields.head);
     output_discard(&fields.tail);
     if (file->is_first) {
+        xspace_guest_write_others(space, out);
         write_messages(space, file->host, true, out);
         write_messages(space, file->host, false, out);
     }

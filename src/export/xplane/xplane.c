@@ -43,11 +43,12 @@ static void space_free(struct xspace *space)
 }
 
 /* All passes except writing. */
-static bool space_make(struct xspace *space, struct source *source, struct pool *pool,
-                       struct error *err)
+static bool space_make(struct xspace *space, struct source *source, struct xspace_guest *guest,
+                       struct pool *pool, struct error *err)
 {
     xspace_uses uses = {0};
     space_init(space, source);
+    space->guest = guest;
     xspace_xprof_init(space);
     xspace_lay_out(space);
     bool ok = xspace_survey(space, pool, &uses, err);
@@ -57,8 +58,8 @@ static bool space_make(struct xspace *space, struct source *source, struct pool 
     return ok && xspace_encode(space, pool, err);
 }
 
-bool export_xplane(struct source *source, struct pool *pool, uint64_t max_bytes, struct output *out,
-                   struct error *err)
+static bool write_whole(struct source *source, struct xspace_guest *guest, struct pool *pool,
+                        uint64_t max_bytes, struct output *out, struct error *err)
 {
     struct xspace space;
     struct xspace_plan plan = {0};
@@ -68,8 +69,8 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t max_bytes,
             err,
             "the capture has %zu hosts, but an XPlane file holds one; write to a directory instead",
             hosts);
-    bool ok =
-        space_make(&space, source, pool, err) && xspace_plan_files(&space, max_bytes, &plan, err);
+    bool ok = space_make(&space, source, guest, pool, err) &&
+              xspace_plan_files(&space, max_bytes, &plan, err);
     if (ok && plan.files.count > 1)
         ok = error_set(err,
                        "the file would exceed the %llu bytes that XPlane readers accept; write to "
@@ -78,6 +79,27 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t max_bytes,
     ok = ok && xspace_write(&space, &plan, 0, out, err);
     xspace_plan_free(&plan);
     space_free(&space);
+    return ok;
+}
+
+bool export_xplane(struct source *source, struct pool *pool, uint64_t max_bytes, struct output *out,
+                   struct error *err)
+{
+    return write_whole(source, NULL, pool, max_bytes, out, err);
+}
+
+bool export_xplane_with(struct source *source, const char *other, struct pool *pool,
+                        uint64_t max_bytes, struct output *out, struct error *err)
+{
+    struct xspace_guest guest;
+    const struct catalog *catalog = &source->catalog;
+    if (strcmp(catalog->format, "xplane") == 0)
+        return error_set(err, "the capture is XPlane; only recordings can be merged with another");
+    if (catalog->hosts.count != 1 || catalog->hosts.items[0].start_epoch_ns == TIME_UNSET)
+        return error_set(err, "only a recording of one process can be merged with another capture");
+    bool ok = xspace_guest_open(&guest, other, err) &&
+              write_whole(source, &guest, pool, max_bytes, out, err);
+    xspace_guest_close(&guest);
     return ok;
 }
 
@@ -173,7 +195,7 @@ bool export_xplane_session(struct source *source, struct pool *pool, uint64_t ma
     struct xspace_plan plan = {0};
     struct session_files files = {.directory = directory};
     intern_init(&files.names);
-    bool ok = space_make(&space, source, pool, err) &&
+    bool ok = space_make(&space, source, NULL, pool, err) &&
               xspace_plan_files(&space, max_bytes, &plan, err) &&
               write_files(&space, &plan, &files, err);
     if (ok)

@@ -23,7 +23,8 @@ enum {
     COLUMN_UINT = 13,
     COLUMN_DOUBLE = 14,
     COLUMN_TEXT = 15,
-    COLUMN_END = 16,
+    COLUMN_DURATION = 16,
+    COLUMN_END,
 };
 
 enum recorded_type { RECORDED_INT = 1, RECORDED_UINT = 2, RECORDED_DOUBLE = 3, RECORDED_TEXT = 4 };
@@ -53,7 +54,7 @@ static bool read_lane(const struct pb_field *entry, struct catalog *catalog,
 {
     struct pb_reader in = pb_enter(entry);
     struct pb_field field;
-    struct recorded_lane lane = {.first_ns = INT64_MAX};
+    struct recorded_lane lane = {.first_ns = INT64_MAX, .end_ns = INT64_MAX};
     while (pb_next(&in, &field)) {
         if (field.tag == PB_TAG(1, PB_VARINT)) {
             lane.is_core = field.value == 2;
@@ -64,10 +65,44 @@ static bool read_lane(const struct pb_field *entry, struct catalog *catalog,
         } else if (field.tag == PB_TAG(4, PB_VARINT)) {
             lane.has_core = true;
             lane.core = (uint32_t)field.value;
+        } else if (field.tag == PB_TAG(5, PB_FIXED64)) {
+            lane.start_ns = (int64_t)field.value;
+        } else if (field.tag == PB_TAG(6, PB_FIXED64)) {
+            lane.end_ns = field.value > 0 ? (int64_t)field.value : INT64_MAX;
+        } else if (field.tag == PB_TAG(7, PB_VARINT)) {
+            lane.place = field.value < PLACES ? (enum lane_place)field.value : PLACE_OWN;
         }
     }
     *array_push(&file->lanes) = lane;
     return !in.problem;
+}
+
+/* Whether the events of a lane are shown among those of another, which is its thread's own, or else
+ * the first of its kind. The system gives the id of a thread that has ended to another one. */
+static bool is_shown_in(const struct recorded_lane *lane, const struct recorded_lane *other)
+{
+    if (other->thread != lane->thread || other->is_core || other->place == PLACE_APART)
+        return false;
+    if (other->place == PLACE_OWN)
+        return other->start_ns <= lane->end_ns && lane->start_ns <= other->end_ns;
+    return other->name == lane->name;
+}
+
+static void find_places(struct recorded_file *file)
+{
+    for (uint32_t i = 0; i < file->lanes.count; i++) {
+        struct recorded_lane *lane = &file->lanes.items[i];
+        lane->shown = i;
+        bool is_shared = lane->place == PLACE_SHARED && lane->thread != 0;
+        for (uint32_t j = 0; is_shared && j < file->lanes.count; j++) {
+            struct recorded_lane *other = &file->lanes.items[j];
+            bool is_better = other->place == PLACE_OWN || j < lane->shown;
+            if (is_better && is_shown_in(lane, other))
+                lane->shown = j;
+        }
+        if (lane->shown != i && file->lanes.items[lane->shown].place == PLACE_OWN)
+            file->lanes.items[lane->shown].name = lane->name;
+    }
 }
 
 static bool damaged(const struct recorded_file *file, const char *path, const uint8_t *at,
@@ -89,6 +124,7 @@ bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const 
         if (field.tag == PB_TAG(NTRACE_LANES, PB_BYTES) && !read_lane(&field, catalog, file))
             return damaged(file, path, field.bytes, "a lane is not readable", err);
     }
+    find_places(file);
     return !in.problem || damaged(file, path, in.at, in.problem, err);
 }
 
@@ -260,7 +296,7 @@ static bool next_arg(struct recorded_walk *walk, struct recorded *event)
 
 static bool next_event(struct recorded_walk *walk, struct recorded *event)
 {
-    uint64_t time, phase, core, tracking, args;
+    uint64_t time, phase, core, tracking, args, duration = 0;
     if (!next_number(walk, COLUMN_TIME, &time) || !next_name(walk, COLUMN_NAME, &event->name) ||
         !next_number(walk, COLUMN_PHASE, &phase) || !next_number(walk, COLUMN_CORE, &core) ||
         !next_number(walk, COLUMN_TRACKING, &tracking) ||
@@ -268,6 +304,8 @@ static bool next_event(struct recorded_walk *walk, struct recorded *event)
         return false;
     if (phase >= RECORDED_PHASES)
         return fail(walk, walk->columns[COLUMN_PHASE].at, "an event has an unknown phase");
+    if (phase == RECORDED_RANGE && !next_number(walk, COLUMN_DURATION, &duration))
+        return false;
     const struct recorded_lane *lane = &walk->file->lanes.items[walk->lane];
     walk->time_ns = (int64_t)((uint64_t)walk->time_ns + (uint64_t)zigzag(time));
     walk->tracking_id = (int64_t)((uint64_t)walk->tracking_id + (uint64_t)zigzag(tracking));
@@ -276,6 +314,7 @@ static bool next_event(struct recorded_walk *walk, struct recorded *event)
     event->has_core = core > 0 || lane->has_core;
     event->core = core > 0 ? (uint32_t)(core - 1) : lane->core;
     event->time_ns = walk->time_ns;
+    event->duration_ns = duration < INT64_MAX ? (int64_t)duration : INT64_MAX;
     event->tracking_id = walk->tracking_id;
     event->value = 0;
     event->args.count = 0;

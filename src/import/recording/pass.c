@@ -66,10 +66,11 @@ static struct runtime_record record_of(const struct pass *pass, const struct rec
                  : event->phase == RECORDED_STOP ? PHASE_STOP
                                                  : PHASE_POINT,
         .name = pass->process->events.names.items[event->name].string,
-        .tracking = tracking_of(event),
         .time = {true, event->time_ns},
         .core = {event->has_core, event->core},
     };
+    if (record.phase != PHASE_POINT)
+        record.tracking = tracking_of(event);
     if (event->args.count > 0 && event->has_core) {
         record.device_time = number_of(event, keys->device_time);
         record.host_time = number_of(event, keys->host_time);
@@ -79,13 +80,23 @@ static struct runtime_record record_of(const struct pass *pass, const struct rec
     return record;
 }
 
+/* Ranges of threads, of which there may be millions, have nothing to be matched or adjusted. */
+static bool is_simple(const struct recorded *event)
+{
+    return event->phase == RECORDED_RANGE && !event->has_core;
+}
+
 static bool gather(struct pass *pass, const struct recorded *event)
 {
     struct process *process = pass->process;
     struct catalog *catalog = &pass->recording->base.source.catalog;
-    struct runtime_record record = record_of(pass, event);
     struct recorded_lane *lane = &process->events.lanes.items[event->lane];
     lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
+    if (is_simple(event)) {
+        span_sample(&process->facts.span, event->time_ns);
+        return true;
+    }
+    struct runtime_record record = record_of(pass, event);
     runtime_gather(&process->facts, catalog, &record);
     if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
         xla_ranges_add(&process->ranges, event->lane, event->time_ns, record.name,
@@ -135,6 +146,17 @@ static bool make_whole(const struct pass *pass, const struct recorded *event,
     const struct process *process = pass->process;
     const struct event_pairs *pairs = &process->facts.pairs;
     uint64_t position;
+    if (is_simple(event)) {
+        *whole = (struct runtime_event){
+            .start = {.position = event->number,
+                      .phase = PHASE_POINT,
+                      .name = process->events.names.items[event->name].string},
+            .has_time = true,
+            .start_ns = event->time_ns,
+            .end_ns = add_saturated(event->time_ns, event->duration_ns)};
+        *stop = NULL;
+        return true;
+    }
     *whole = (struct runtime_event){.start = record_of(pass, event)};
     *stop = NULL;
     if (whole->start.phase == PHASE_STOP && !event_pairs_is_unmatched_stop(pairs, event->number))
@@ -147,6 +169,8 @@ static bool make_whole(const struct pass *pass, const struct recorded *event,
         whole->stop.device_time = (struct optional){(*stop)->has_device_time, (*stop)->device_ns};
     }
     runtime_times(&process->facts, &pass->recording->base.source.catalog, whole);
+    if (event->phase == RECORDED_RANGE)
+        whole->end_ns = add_saturated(whole->start_ns, event->duration_ns);
     complete(pass, event, whole);
     return true;
 }
@@ -190,7 +214,9 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
                         const struct runtime_event *whole)
 {
     const struct recorded_file *events = &pass->process->events;
-    const struct recorded_lane *lane = &events->lanes.items[event->lane];
+    struct recorded_lane *lane = &events->lanes.items[event->lane];
+    if (lane->has_track && is_simple(event))
+        return lane->track;
     struct lane_key key = {.process = pass->number, .name = whole->start.name};
     if (event->phase == RECORDED_COUNTER) {
         key.kind = KIND_COUNTER;
@@ -204,8 +230,11 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
         key.kind = KIND_ASYNC;
         return find_lane(pass, key, 0);
     }
-    key = (struct lane_key){pass->number, KIND_THREAD, event->lane, lane->name};
-    return find_lane(pass, key, (int64_t)lane->thread);
+    key = (struct lane_key){pass->number, KIND_THREAD, lane->shown,
+                            events->lanes.items[lane->shown].name};
+    lane->track = find_lane(pass, key, (int64_t)lane->thread);
+    lane->has_track = lane->track != TRACK_NONE;
+    return lane->track;
 }
 
 static void add_category(const struct pass *pass, const struct recorded *event, uint32_t type)
@@ -317,9 +346,12 @@ uint32_t recording_thread_lane(struct recording *recording, uint32_t process, ui
     struct lane_key key = {process, KIND_THREAD, (uint32_t)thread + UINT32_MAX / 2, STRING_NONE};
     if (name.size > 0)
         key.name = catalog_string(&recording->base.source.catalog, name);
-    for (uint32_t i = 0; i < events->lanes.count; i++)
-        if (events->lanes.items[i].thread == thread && !events->lanes.items[i].is_core)
-            key = (struct lane_key){process, KIND_THREAD, i, events->lanes.items[i].name};
+    for (uint32_t i = 0; i < events->lanes.count; i++) {
+        const struct recorded_lane *lane = &events->lanes.items[i];
+        if (lane->thread == thread && !lane->is_core && lane->place != PLACE_APART)
+            key = (struct lane_key){process, KIND_THREAD, lane->shown,
+                                    events->lanes.items[lane->shown].name};
+    }
     return find_lane(&pass, key, (int64_t)thread);
 }
 

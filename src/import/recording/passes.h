@@ -23,6 +23,7 @@ enum recorded_phase {
     RECORDED_FLOW_STEP,
     RECORDED_FLOW_STOP,
     RECORDED_STEP_START,
+    RECORDED_RANGE,
     RECORDED_PHASES
 };
 
@@ -31,12 +32,20 @@ struct recorded_name {
     uint32_t file, line;  /* source location of the event type; file is a name, or 0 */
 };
 
+/* Where events of a thread are shown that others recorded. */
+enum lane_place { PLACE_OWN, PLACE_SHARED, PLACE_APART, PLACES };
+
 struct recorded_lane {
     uint32_t name; /* string */
     uint64_t thread;
+    enum lane_place place;
+    int64_t start_ns, end_ns;
+    uint32_t shown; /* the lane whose track has its events: itself, or one of the same thread */
     bool is_core, has_core;
     uint32_t core;
     int64_t first_ns; /* of its events */
+    bool has_track;   /* of the catalog, for its ranges */
+    uint32_t track;
 };
 
 /* One event as it was recorded. */
@@ -46,7 +55,8 @@ struct recorded {
     bool has_core;
     uint32_t core;
     int64_t time_ns, tracking_id;
-    double value;    /* of a counter */
+    int64_t duration_ns; /* of a range */
+    double value;        /* of a counter */
     arg_buffer args; /* keys and texts of the catalog */
     uint64_t number; /* index in the file */
 };

@@ -1,0 +1,35 @@
+"""How long stop_trace takes after many annotations: python stop_trace.py kymo|jax EVENTS, as JSON."""
+
+import json
+import sys
+import tempfile
+import time
+
+
+def main():
+    which, events = sys.argv[1], int(sys.argv[2])
+    if which == "jax":
+        import jax.profiler as profiler
+        options = profiler.ProfileOptions()
+    else:
+        import kymo.profiler as profiler
+        options = profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    names = [f"operation {i}" for i in range(300)]
+    with tempfile.TemporaryDirectory() as logs:
+        profiler.start_trace(logs, profiler_options=options)
+        begin = time.perf_counter()
+        for i in range(events // 10):
+            with profiler.StepTraceAnnotation("train", step_num=i):
+                for k in range(9):
+                    with profiler.TraceAnnotation(names[(i + k) % 300]):
+                        pass
+        recorded = time.perf_counter()
+        profiler.stop_trace()
+        stopped = time.perf_counter()
+    print(json.dumps({"profiler": which, "events": events // 10 * 10, "ns_per_annotation": (recorded - begin) / events * 1e9,
+                      "stop_s": stopped - recorded}))
+
+
+if __name__ == "__main__":
+    main()

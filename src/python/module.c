@@ -1,0 +1,168 @@
+/*
+ * kymo._kymo: beginning and ending a capture from Python.
+ */
+#include "python/python.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+uint64_t capture_begin_ticks;
+static bool is_ours; /* a capture that runs was begun here */
+
+uint64_t capture_clamp(uint64_t ticks)
+{
+    if (capture_begin_ticks == UINT64_MAX)
+        capture_begin_ticks = kymo_ticks();
+    return ticks > capture_begin_ticks ? ticks : capture_begin_ticks;
+}
+
+static void after_fork_in_child(void)
+{
+    capture_begin_ticks = UINT64_MAX;
+}
+
+static PyObject *fail(int problem, const char *text, PyObject *path)
+{
+    if (problem == -EALREADY) {
+        PyErr_SetString(PyExc_RuntimeError, text);
+        return NULL;
+    }
+    errno = -problem;
+    return PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path);
+}
+
+static PyObject *session_dir(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    char path[PATH_MAX] = "";
+    size_t size;
+    Py_BEGIN_ALLOW_THREADS;
+    size = kymo_session_dir(path, sizeof path);
+    Py_END_ALLOW_THREADS;
+    if (size == 0)
+        Py_RETURN_NONE;
+    return PyUnicode_DecodeFSDefault(path);
+}
+
+static PyObject *is_recording(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(is_ours || kymo_ticks() != 0);
+}
+
+/* Numbers that Python would wrap around are refused. */
+static bool in_range(const char *what, long long value, long long least, long long most)
+{
+    if (value >= least && value <= most)
+        return true;
+    PyErr_Format(PyExc_ValueError, "%s is from %lld to %lld, not %lld", what, least, most, value);
+    return false;
+}
+
+static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
+{
+    (void)module;
+    static char *names[] = {"output_dir", "level",         "max_events", "instance",
+                            "cpu_util_ms", "host_memory_ms", NULL};
+    struct kymo_options options = KYMO_OPTIONS;
+    long long events = (long long)options.max_events, cpu = options.cpu_util_ms,
+              memory = options.host_memory_ms;
+    PyObject *path = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O&|$iLzLL:start", names, PyUnicode_FSConverter,
+                                     &path, &options.level, &events, &options.instance, &cpu,
+                                     &memory))
+        return NULL;
+    PyObject *result = NULL;
+    if (in_range("level", options.level, 0, 3) && in_range("max_events", events, 1, LLONG_MAX) &&
+        in_range("cpu_util_ms", cpu, 0, UINT_MAX) &&
+        in_range("host_memory_ms", memory, 0, UINT_MAX)) {
+        int problem;
+        options.output_dir = PyBytes_AsString(path);
+        options.max_events = (uint64_t)events;
+        options.cpu_util_ms = (unsigned)cpu;
+        options.host_memory_ms = (unsigned)memory;
+        Py_BEGIN_ALLOW_THREADS;
+        problem = kymo_start(&options);
+        Py_END_ALLOW_THREADS;
+        is_ours |= problem == 0;
+        capture_begin_ticks = problem == 0 ? kymo_ticks() : capture_begin_ticks;
+        if (problem)
+            fail(problem, "a capture is running already", path);
+        else
+            result = PyBool_FromLong(1);
+    }
+    Py_DECREF(path);
+    if (!result)
+        return NULL;
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}
+
+static PyObject *stop(PyObject *module, PyObject *unused)
+{
+    int problem;
+    PyObject *none = stop_frames(module, unused);
+    if (!none)
+        return NULL;
+    Py_DECREF(none);
+    Py_BEGIN_ALLOW_THREADS;
+    problem = kymo_stop();
+    Py_END_ALLOW_THREADS;
+    is_ours = false;
+    PyObject *path = session_dir(module, unused);
+    if (!problem || !path)
+        return path;
+    fail(problem, "no capture is running", path);
+    Py_DECREF(path);
+    return NULL;
+}
+
+static PyObject *not_yet(PyObject *module, PyObject *args, PyObject *named)
+{
+    (void)module, (void)args, (void)named;
+    PyErr_SetString(PyExc_NotImplementedError, "Python frames are not recorded yet");
+    return NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
+     "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level 1 "
+     "those of Python functions, 2 also those of C functions."},
+    {"stop_frames", stop_frames, METH_NOARGS,
+     "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
+    {"sample_stacks", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
+     "sample_stacks(hz=100)"},
+    {"stop_samples", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
+     "stop_samples()"},
+
+    {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
+     "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "
+     "host_memory_ms=1000)\n\nBegins a capture. RuntimeError when one is running."},
+    {"stop", stop, METH_NOARGS,
+     "stop() -> str\n\nEnds the capture and returns the directory of its session. RuntimeError "
+     "when none is running."},
+    {"session_dir", session_dir, METH_NOARGS,
+     "session_dir() -> str | None\n\nThe directory of the running capture's session, or else of "
+     "the last one's."},
+    {"is_recording", is_recording, METH_NOARGS,
+     "is_recording() -> bool\n\nWhether a capture is running."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "kymo._kymo", "Records what a Python program does.", -1, functions,
+    NULL,                  NULL,         NULL,                                  NULL,
+};
+
+PyMODINIT_FUNC PyInit__kymo(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && !annotation_add_types(module)) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

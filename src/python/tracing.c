@@ -1,0 +1,60 @@
+/*
+ * trace_frames and stop_frames: calls of Python programs, from begin to end.
+ */
+#include "python/frames.h"
+
+static bool is_tracing;
+
+static bool start(int level, double least_us, PyObject *exclude)
+{
+    if (!callees_start(exclude))
+        return false;
+    if (hooks_prepare() && traced_start(least_us)) {
+        if (hooks_install(level))
+            return true;
+        traced_stop();
+    }
+    hooks_remove();
+    callees_stop();
+    return false;
+}
+
+PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named)
+{
+    (void)module;
+    static char *names[] = {"level", "min_duration_us", "exclude", NULL};
+    int level = 1;
+    double least_us = 0;
+    PyObject *exclude = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "|idO:trace_frames", names, &level, &least_us,
+                                     &exclude))
+        return NULL;
+    if (level < 1 || level > 2)
+        return PyErr_Format(PyExc_ValueError, "level is 1 (Python functions) or 2 (C functions, "
+                                              "too), not %d", level);
+    if (!(least_us >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "min_duration_us is not negative");
+        return NULL;
+    }
+    if (is_tracing || !kymo_ticks()) {
+        PyErr_SetString(PyExc_RuntimeError, is_tracing ? "frames are traced already"
+                                                       : "no capture is running");
+        return NULL;
+    }
+    if (!start(level, least_us, exclude))
+        return NULL;
+    is_tracing = true;
+    Py_RETURN_NONE;
+}
+
+PyObject *stop_frames(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    if (is_tracing) {
+        is_tracing = false;
+        hooks_remove();
+        traced_stop();
+        callees_stop();
+    }
+    Py_RETURN_NONE;
+}
