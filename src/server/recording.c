@@ -5,11 +5,10 @@
 
 #include "kymo/server.h"
 #include "server/descriptors.h"
-#include "server/profile.h"
+#include "server/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TREE_DESCRIPTORS = 8 };
 #define NS_PER_S 1000000000
 
 static struct {
@@ -39,7 +37,6 @@ static struct {
 
 static void (*_Atomic start_hook)(const void *options, size_t size);
 static void (*_Atomic stop_hook)(void);
-static atomic_bool is_recorder_ours; /* libkymo records for a client */
 
 void recording_set_hooks(void (*start)(const void *options, size_t size), void (*stop)(void))
 {
@@ -63,19 +60,6 @@ void recording_forked(void)
 {
     recording.state = RECORDING_NONE;
     pthread_cond_init(&recording.changed, NULL);
-}
-
-/* Runs after the recorder's own handler: the child's part of the capture would never be asked for.
- */
-static void stop_in_child(void)
-{
-    if (atomic_exchange(&is_recorder_ours, false))
-        kymo_stop();
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, stop_in_child);
 }
 
 /* ---- Waiting ------------------------------------------------------------------------------- */
@@ -122,74 +106,14 @@ static void wait_for_end(uint64_t duration_ms)
     wait_until(CLOCK_MONOTONIC, &until);
 }
 
-/* ---- Files --------------------------------------------------------------------------------- */
-
-/* Private, and not in memory where /tmp is. */
-static bool make_folder(char folder[static PATH_MAX], struct status *status)
-{
-    const char *place = secure_getenv("TMPDIR");
-    int size =
-        snprintf(folder, PATH_MAX, "%s/kymo-server.XXXXXX", place && *place ? place : "/var/tmp");
-    if (size < PATH_MAX && mkdtemp(folder))
-        return true;
-    int problem = errno;
-    folder[0] = '\0';
-    return status_set(status, GRPC_INTERNAL, "There is no place for temporary files: %s.",
-                      strerror(problem));
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status, (void)type, (void)walk;
-    remove(path);
-    return 0;
-}
-
-static void remove_folder(const char *folder)
-{
-    if (folder[0])
-        nftw(folder, remove_entry, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
-}
+/* ---- A capture ----------------------------------------------------------------------------- */
 
 static int open_file(void *context)
 {
     return open(context, O_RDONLY | O_CLOEXEC);
 }
 
-/* ---- A capture ----------------------------------------------------------------------------- */
-
-static bool start_recorder(const char *folder, char session[static PATH_MAX], struct status *status)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct kymo_options options = KYMO_OPTIONS;
-    options.output_dir = folder;
-    options.level = recording.request.level;
-    int problem = kymo_start(&options);
-    if (problem == 0)
-        atomic_store(&is_recorder_ours, true);
-    pthread_once(&once, watch_forks);
-    if (problem == 0 && kymo_session_dir(session, PATH_MAX) < PATH_MAX)
-        return true;
-    session[0] = '\0';
-    if (problem == -EALREADY) {
-        char there[256];
-        kymo_session_dir(there, sizeof there);
-        return status_set(status, GRPC_FAILED_PRECONDITION,
-                          "The program is being recorded already, to %s.", there);
-    }
-    return status_set(status, GRPC_INTERNAL, "The recording cannot begin: %s.", strerror(-problem));
-}
-
-/* The program may have ended the capture itself, and begun another. */
-static void stop_recorder(const char *session)
-{
-    char now[PATH_MAX];
-    if (atomic_exchange(&is_recorder_ours, false) &&
-        kymo_session_dir(now, sizeof now) < sizeof now && strcmp(now, session) == 0)
-        kymo_stop();
-}
-
-static void record(const char *session)
+static void record(struct session *session)
 {
     void (*start)(const void *, size_t) = atomic_load(&start_hook);
     void (*stop)(void) = atomic_load(&stop_hook);
@@ -198,18 +122,15 @@ static void record(const char *session)
     wait_for_end(recording.request.duration_ms);
     if (stop)
         stop();
-    stop_recorder(session);
+    session_stop(session);
 }
 
-static bool make_profile(const char *folder, const char *session, struct recorded *result)
+static bool make_profile(struct session *session, struct recorded *result)
 {
-    char path[PATH_MAX + 32], log[PATH_MAX + 32];
     struct stat file;
-    snprintf(path, sizeof path, "%s/profile.xplane.pb", folder);
-    snprintf(log, sizeof log, "%s/log", folder);
-    if (!profile_make(session, path, log, is_cancelled, &result->status))
+    if (!session_convert(session, is_cancelled, &result->status))
         return false;
-    result->fd = descriptor_keep(open_file, path);
+    result->fd = descriptor_keep(open_file, session->profile);
     if (result->fd < 0 || fstat(result->fd, &file) != 0)
         return status_set(&result->status, GRPC_INTERNAL, "The profile cannot be read: %s.",
                           strerror(errno));
@@ -224,15 +145,14 @@ static bool make_profile(const char *folder, const char *session, struct recorde
 
 static void capture(struct recorded *result)
 {
-    char folder[PATH_MAX] = "", session[PATH_MAX] = "";
+    struct session session;
     wait_for_start(recording.request.start_ns);
-    bool ok = !is_cancelled() && make_folder(folder, &result->status) &&
-              start_recorder(folder, session, &result->status);
-    if (ok)
-        record(session);
-    if (ok && !is_cancelled())
-        make_profile(folder, session, result);
-    remove_folder(folder);
+    if (is_cancelled() || !session_start(&session, recording.request.level, &result->status))
+        return;
+    record(&session);
+    if (!is_cancelled())
+        make_profile(&session, result);
+    session_remove(&session);
 }
 
 static void *run(void *context)

@@ -1,0 +1,48 @@
+"""Kymo inside jax.profiler: JAX finds this module by its entry point and calls initialize() when it looks for devices.
+
+It adds none, only a profiler: sessions of jax.profiler then also have what Kymo records of the process, which are annotations
+made with Kymo, samples of Python's stacks, and the use of CPUs and memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from typing import Any
+
+from kymo import _kymo, _program
+
+SAMPLES_PER_SECOND = 100
+
+_hooks: tuple[Any, ...] = ()  # C calls them: they must stay
+
+
+def initialize() -> None:
+    """Registers the profiler; a JAX that has no place for it goes on without, with a warning."""
+    if os.environ.get("KYMO_JAX_PLUGIN") == "0":
+        return
+    try:
+        _register()
+    except Exception as problem:  # of interfaces that are not documented, anything may have changed
+        warnings.warn(f"kymo: jax.profiler records without Kymo: {problem}", RuntimeWarning, stacklevel=2)
+
+
+def _register() -> None:
+    global _hooks
+    from jaxlib import _profiler, xla_client
+    path = _program.library("libkymo-server.so")
+    if path is None:
+        raise FileNotFoundError("libkymo-server.so is not in this package")
+    function = ctypes.CFUNCTYPE(None)
+    _hooks = (function(_start), function(_stop))
+    ctypes.CDLL(path).kymo_profiler_hooks(*_hooks)
+    _profiler.register_plugin_profiler(xla_client.load_pjrt_plugin_dynamically("kymo", path))
+
+
+def _start() -> None:
+    _kymo.sample_stacks(SAMPLES_PER_SECOND)
+
+
+def _stop() -> None:
+    _kymo.stop_samples()
