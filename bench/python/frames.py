@@ -145,8 +145,8 @@ def main():
         "kymo": lambda: kymo_frames(1),
         "kymo, C functions": lambda: kymo_frames(2),
         "kymo, 10 us": lambda: kymo_frames(1, min_duration_us=10),
-#        "kymo, 200 Hz": lambda: kymo_samples(200),
-#        "kymo, 1,000 Hz": lambda: kymo_samples(1000),
+        "kymo, 200 Hz": lambda: kymo_samples(200),
+        "kymo, 1,000 Hz": lambda: kymo_samples(1000),
         "cProfile": c_profile,
     }
     with contextlib.suppress(ImportError):
