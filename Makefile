@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 600
 
 prefix ?= /usr/local
 
-.PHONY: all setup test-setup test-build demo test check fresh bench gallery format lint fuzz soak install uninstall package clean
+.PHONY: all setup test-setup test-build demo test check fresh bench gallery format lint fuzz soak install uninstall package wheel clean
 
 all: setup
 	$(call build,release)
@@ -32,6 +32,10 @@ uninstall:
 # build/packages: a .deb for the Debian this is built on and later ones, and a tarball that runs where it is unpacked.
 package: setup
 	@scripts/package.sh
+
+# build/wheels: the Python package with the program and its libraries, one file for CPython 3.9 and later.
+wheel: setup
+	@scripts/wheel.sh
 
 setup:
 	@scripts/setup.sh build

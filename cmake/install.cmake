@@ -1,6 +1,24 @@
 # Install rules; docs/install.md lists the files. Files that could conflict with other packages go to lib/kymo:
 # DuckDB's library, libnrt.so.1, and links with the names of other tools.
 include(CMakePackageConfigHelpers)
+
+# A wheel is a folder of its own: package, program and libraries, as kymo/*.py, kymo/bin and kymo/lib.
+if(SKBUILD)
+  if(NOT TARGET kymo-python)
+    message(FATAL_ERROR "a wheel needs Python's headers (Debian: python3-dev)")
+  endif()
+  install(TARGETS kymo-python DESTINATION . COMPONENT wheel)
+  install(TARGETS kymo DESTINATION bin COMPONENT wheel)
+  install(TARGETS libkymo libkymo-nrt libkymo-cuda LIBRARY DESTINATION lib COMPONENT wheel NAMELINK_SKIP)
+  install(TARGETS libnrt LIBRARY DESTINATION lib/kymo COMPONENT wheel NAMELINK_SKIP)
+  install(FILES python/start/sitecustomize.py DESTINATION lib/kymo/python-start COMPONENT wheel)
+  install(FILES include/kymo/kymo.h DESTINATION include/kymo COMPONENT wheel)
+  get_filename_component(duckdb_folder ${duckdb} DIRECTORY)
+  install(FILES ${duckdb} DESTINATION lib/kymo COMPONENT wheel OPTIONAL)
+  install(FILES ${duckdb_folder}/LICENSE DESTINATION licenses COMPONENT wheel RENAME duckdb.txt OPTIONAL)
+  install(FILES ${ui_folder}/licenses.txt DESTINATION licenses COMPONENT wheel RENAME ui.txt OPTIONAL)
+  return()
+endif()
 set(own_dir ${CMAKE_INSTALL_LIBDIR}/kymo)
 set(man_dir ${CMAKE_INSTALL_MANDIR}/man1)
 set(links ${CMAKE_BINARY_DIR}/links)

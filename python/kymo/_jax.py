@@ -22,9 +22,21 @@ class Session:
         self._session = session
         self._profiler = profiler
         self._threads = threads
+        self._start_thread = threading.Thread.start
+        threading.Thread.start = self._noted_start()  # type: ignore[method-assign]
+
+    def _noted_start(self) -> Any:
+        """Threads that have ended when the session does are known from their start."""
+        start, threads = self._start_thread, self._threads
+
+        def noted_start(thread: threading.Thread) -> None:
+            start(thread)
+            _note(thread, threads)
+        return noted_start
 
     def stop(self) -> bytes:
         """The capture, a serialized XSpace whose lines have the ids of threads as the system knows them."""
+        threading.Thread.start = self._start_thread  # type: ignore[method-assign]
         _note_threads(self._threads)
         try:
             space: bytes = self._session.stop()
@@ -103,9 +115,13 @@ def _set_metadata(jax: Any, profiler: Any) -> None:
 def _note_threads(threads: dict[int, int]) -> None:
     """What XLA may call the threads of Python that are there: their ids in the system, or a hash of those of pthreads."""
     for thread in threading.enumerate():
-        native = thread.native_id
-        if thread.ident is not None and native is not None:
-            threads[_hash(thread.ident)] = native
+        _note(thread, threads)
+
+
+def _note(thread: threading.Thread, threads: dict[int, int]) -> None:
+    native = thread.native_id
+    if thread.ident is not None and native is not None:
+        threads[_hash(thread.ident)] = native
 
 
 def _hash(ident: int) -> int:

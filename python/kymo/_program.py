@@ -59,8 +59,9 @@ def library(name: str) -> str | None:
 def run(*arguments: str, **options: Any) -> str:
     """Runs the program; its standard output. ProgramError with what it said when it fails."""
     import subprocess
-    result = subprocess.run([program(), *arguments], stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, **options)
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    result = subprocess.run([program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     said = result.stderr.decode(errors="replace").strip()
     if result.returncode != 0:
         raise ProgramError(said or f"kymo {arguments[0]} failed with {result.returncode}")

@@ -225,7 +225,7 @@ def _end(ended: _Trace) -> str:
         os.replace(converted, path)
         if ended.create_perfetto or ended.create_link:
             _program.run("view", path, "--output-format", "perfetto", "--output-file",
-                         os.path.join(run, "perfetto_trace.pftrace"), "--force")
+                         os.path.join(run, "perfetto_trace.pftrace"))
     except Exception as problem:
         raise RuntimeError(f"the trace could not be written: {problem}; the recording is kept in {session}") from problem
     shutil.rmtree(ended.folder, ignore_errors=True)

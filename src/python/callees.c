@@ -10,11 +10,6 @@
 
 enum { FIRST_SLOTS = 4096, NAME_SIZE = 512 };
 
-struct callees callees;
-static struct {
-    char **names;
-    size_t count;
-} excluded;
 
 /* As all versions have them; function_layout_is_known holds that against a function. */
 struct function_layout {
@@ -46,16 +41,7 @@ const void *callees_function_key(PyObject *function)
     return Py_TYPE(function) == &PyMethodDescr_Type ? function : NULL;
 }
 
-static void exclude_none(void)
-{
-    for (size_t i = 0; i < excluded.count; i++)
-        free(excluded.names[i]);
-    free(excluded.names);
-    excluded.names = NULL;
-    excluded.count = 0;
-}
-
-static bool exclude_all(PyObject *modules)
+static bool exclude_all(struct callees *callees, PyObject *modules)
 {
     PyObject *list = modules ? PySequence_List(modules) : PyList_New(0);
     Py_ssize_t count = list ? PyList_Size(list) : -1;
@@ -63,77 +49,78 @@ static bool exclude_all(PyObject *modules)
         PyErr_SetString(PyExc_TypeError, "exclude is a list of names of modules, not a str");
         count = -1;
     }
-    if (count > 0 && !(excluded.names = calloc((size_t)count, sizeof *excluded.names)))
+    if (count > 0 && !(callees->excluded = calloc((size_t)count, sizeof *callees->excluded)))
         PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < count && excluded.names; i++) {
+    for (Py_ssize_t i = 0; i < count && callees->excluded; i++) {
         const char *name = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
         char *copy = name ? strdup(name) : NULL;
         if (!copy)
             break;
-        excluded.names[excluded.count++] = copy;
+        callees->excluded[callees->excluded_count++] = copy;
     }
     Py_XDECREF(list);
     return !PyErr_Occurred();
 }
 
-bool callees_start(PyObject *exclude)
+bool callees_start(struct callees *callees, PyObject *exclude)
 {
     if (!function_layout_is_known()) {
         PyErr_SetString(PyExc_RuntimeError, "functions of this Python have an unknown layout");
         return false;
     }
-    callees.slots = calloc(FIRST_SLOTS, sizeof *callees.slots);
-    callees.mask = FIRST_SLOTS - 1;
-    callees.count = 0;
-    if (!callees.slots)
+    *callees = (struct callees){.mask = FIRST_SLOTS - 1};
+    callees->slots = calloc(FIRST_SLOTS, sizeof *callees->slots);
+    if (!callees->slots)
         PyErr_NoMemory();
-    if (callees.slots && exclude_all(exclude))
+    if (callees->slots && exclude_all(callees, exclude))
         return true;
-    callees_stop();
+    callees_stop(callees);
     return false;
 }
 
-void callees_stop(void)
+void callees_stop(struct callees *callees)
 {
-    struct callee *slots = callees.slots;
-    callees.slots = NULL;
-    for (size_t i = 0; slots && i <= callees.mask; i++)
-        Py_XDECREF(slots[i].owner);
-    free(slots);
-    exclude_none();
+    struct callees all = *callees;
+    *callees = (struct callees){.slots = NULL};
+    for (size_t i = 0; all.slots && i <= all.mask; i++)
+        Py_XDECREF(all.slots[i].owner);
+    free(all.slots);
+    for (size_t i = 0; i < all.excluded_count; i++)
+        free(all.excluded[i]);
+    free(all.excluded);
 }
 
-static bool grow(void)
+static bool grow(struct callees *callees)
 {
-    size_t mask = callees.mask * 2 + 1;
+    size_t mask = callees->mask * 2 + 1;
     struct callee *slots = calloc(mask + 1, sizeof *slots);
     if (!slots)
         return false;
-    for (size_t i = 0; i <= callees.mask; i++) {
-        const struct callee *old = &callees.slots[i];
+    for (size_t i = 0; i <= callees->mask; i++) {
+        const struct callee *old = &callees->slots[i];
         size_t place = callees_place(old->key);
         while (old->key && slots[place & mask].key)
             place++;
         if (old->key)
             slots[place & mask] = *old;
     }
-    free(callees.slots);
-    callees.slots = slots;
-    callees.mask = mask;
+    free(callees->slots);
+    callees->slots = slots;
+    callees->mask = mask;
     return true;
 }
 
-static const struct callee *add(struct callee callee)
+static const struct callee *add(struct callees *callees, struct callee callee)
 {
-    if (callees.count * 2 > callees.mask && !grow())
+    if (callees->count * 2 > callees->mask && !grow(callees))
         return NULL;
     size_t place = callees_place(callee.key);
-    while (callees.slots[place & callees.mask].key)
+    while (callees->slots[place & callees->mask].key)
         place++;
-    callees.count++;
+    callees->count++;
     Py_XINCREF(callee.owner);
-    callees.slots[place & callees.mask] = callee;
-    return &callees.slots[place & callees.mask];
+    callees->slots[place & callees->mask] = callee;
+    return &callees->slots[place & callees->mask];
 }
 
 static bool is_within(const char *module, size_t size, const char *name)
@@ -143,10 +130,10 @@ static bool is_within(const char *module, size_t size, const char *name)
            (size == length || module[length] == '.');
 }
 
-static bool is_excluded(const char *module, size_t size)
+static bool is_excluded(const struct callees *callees, const char *module, size_t size)
 {
-    for (size_t i = 0; i < excluded.count; i++)
-        if (is_within(module, size, excluded.names[i]))
+    for (size_t i = 0; i < callees->excluded_count; i++)
+        if (is_within(module, size, callees->excluded[i]))
             return true;
     return false;
 }
@@ -177,29 +164,30 @@ static long line_of(PyObject *code)
     return number;
 }
 
-static bool is_left_out(PyObject *globals, const char *file)
+static bool is_left_out(const struct callees *callees, PyObject *globals, const char *file)
 {
     char module[NAME_SIZE] = "";
-    if (excluded.count == 0)
+    if (callees->excluded_count == 0)
         return false;
     if (globals)
         copy_text(module, sizeof module, PyDict_GetItemString(globals, "__name__"), "");
     /* The first importlib has another name for itself. */
     const char *frozen = "<frozen ";
     if (strncmp(file, frozen, strlen(frozen)) == 0 &&
-        is_excluded(file + strlen(frozen), strcspn(file + strlen(frozen), ">")))
+        is_excluded(callees, file + strlen(frozen), strcspn(file + strlen(frozen), ">")))
         return true;
-    return is_excluded(module, strlen(module));
+    return is_excluded(callees, module, strlen(module));
 }
 
-const struct callee *callees_add_code(PyObject *code, PyObject *globals)
+const struct callee *callees_add_code(struct callees *callees, PyObject *code,
+                                      PyObject *globals)
 {
     PyObject *error, *value, *traceback;
     char file[NAME_SIZE], function[NAME_SIZE], name[2 * NAME_SIZE + 32];
     PyErr_Fetch(&error, &value, &traceback);
     copy_attribute(file, sizeof file, code, "co_filename", "<unknown>");
     struct callee callee = {.key = code, .owner = code};
-    if (!is_left_out(globals ? globals : PyEval_GetGlobals(), file)) {
+    if (!is_left_out(callees, globals ? globals : PyEval_GetGlobals(), file)) {
         const char *slash = strrchr(file, '/');
         copy_attribute(function, sizeof function, code, "co_name", "<unknown>");
         snprintf(name, sizeof name, "$%s:%ld %s", slash ? slash + 1 : file, line_of(code),
@@ -208,7 +196,7 @@ const struct callee *callees_add_code(PyObject *code, PyObject *globals)
     }
     PyErr_Clear();
     PyErr_Restore(error, value, traceback);
-    return add(callee);
+    return add(callees, callee);
 }
 
 /* What a C function belongs to: its module, or the type that it is a method of. */
@@ -240,19 +228,20 @@ static PyObject *owner_of(PyObject *function)
     return is_method ? (PyObject *)Py_TYPE(self) : function;
 }
 
-const struct callee *callees_add_function(const void *key, PyObject *function)
+const struct callee *callees_add_function(struct callees *callees, const void *key,
+                                          PyObject *function)
 {
     PyObject *error, *value, *traceback;
     char module[NAME_SIZE], own[NAME_SIZE], name[2 * NAME_SIZE + 2];
     PyErr_Fetch(&error, &value, &traceback);
     copy_owner(module, sizeof module, function);
     struct callee callee = {.key = key, .owner = owner_of(function)};
-    if (!is_excluded(module, strlen(module))) {
+    if (!is_excluded(callees, module, strlen(module))) {
         copy_attribute(own, sizeof own, function, "__name__", "<unknown>");
         snprintf(name, sizeof name, "$%s %s", module, own);
         callee.type = kymo_type_id(name, KYMO_SOFTWARE, 3);
     }
     PyErr_Clear();
     PyErr_Restore(error, value, traceback);
-    return add(callee);
+    return add(callees, callee);
 }

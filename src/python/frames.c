@@ -17,6 +17,7 @@ enum { FIRST_CALLS = 256, MOST_CALLS = 1 << 20, LANE_NAME = 64 };
 __thread struct traced_mine traced_mine;
 uint64_t traced_generation = 1;
 uint64_t traced_least;
+struct callees traced_callees;
 
 /* The list is changed under the mutex, as a thread that ends does not hold the interpreter's lock. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -229,8 +230,7 @@ static void push_open(struct traced_thread *thread, PyFrameObject *frame, uint64
     while (frame) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
         PyObject *globals = PyObject_GetAttrString((PyObject *)frame, "f_globals");
-        const struct callee *callee = callees_find(code);
-        callee = callee ? callee : callees_add_code(code, globals);
+        const struct callee *callee = callees_code(&traced_callees, code, globals);
         struct traced_call call = {code, begin, callee ? callee->type : 0};
         if (thread->depth < thread->capacity)
             thread->stack[thread->depth++] = call;

@@ -25,27 +25,29 @@ struct callee {
 struct callees {
     struct callee *slots; /* a power of two */
     size_t mask, count;
+    char **excluded; /* names of modules */
+    size_t excluded_count;
 };
-extern struct callees callees;
 
-/* Allocates the table; `exclude` has the names of modules to leave out. False with an exception. */
-bool callees_start(PyObject *exclude);
-void callees_stop(void);
+/* `exclude` has the names of modules to leave out, NULL for none. False with an exception. */
+bool callees_start(struct callees *callees, PyObject *exclude);
+void callees_stop(struct callees *callees);
 
 /* They add it to the table. `globals`: of the code's module; NULL for those of the running frame.
  * NULL when memory runs out. */
-const struct callee *callees_add_code(PyObject *code, PyObject *globals);
-const struct callee *callees_add_function(const void *key, PyObject *function);
+const struct callee *callees_add_code(struct callees *callees, PyObject *code, PyObject *globals);
+const struct callee *callees_add_function(struct callees *callees, const void *key,
+                                          PyObject *function);
 
 static inline size_t callees_place(const void *key)
 {
     return (size_t)(((uintptr_t)key * 0x9E3779B97F4A7C15u) >> 32);
 }
 
-static inline const struct callee *callees_find(const void *key)
+static inline const struct callee *callees_find(const struct callees *callees, const void *key)
 {
     for (size_t i = callees_place(key);; i++) {
-        const struct callee *callee = &callees.slots[i & callees.mask];
+        const struct callee *callee = &callees->slots[i & callees->mask];
         if (callee->key == key)
             return callee;
         if (!callee->key)
@@ -53,10 +55,11 @@ static inline const struct callee *callees_find(const void *key)
     }
 }
 
-static inline const struct callee *callees_code(PyObject *code)
+static inline const struct callee *callees_code(struct callees *callees, PyObject *code,
+                                                PyObject *globals)
 {
-    const struct callee *callee = callees_find(code);
-    return __builtin_expect(callee != NULL, 1) ? callee : callees_add_code(code, NULL);
+    const struct callee *callee = callees_find(callees, code);
+    return __builtin_expect(callee != NULL, 1) ? callee : callees_add_code(callees, code, globals);
 }
 
 /* What identifies a function in C: a builtin function or a method descriptor; NULL for others. */
@@ -87,6 +90,7 @@ struct traced_mine {
 extern __thread struct traced_mine traced_mine;
 extern uint64_t traced_generation; /* changes when tracing starts or stops */
 extern uint64_t traced_least;      /* ticks of a call that is recorded */
+extern struct callees traced_callees;
 
 /* The calling thread's, with the calls that were open when tracing began. `frame`: the innermost of
  * them if the thread is new; NULL for none. */

@@ -39,7 +39,7 @@ static PyObject *on_begin(PyObject *self, PyObject *const *args, Py_ssize_t coun
 {
     (void)self, (void)count;
     struct traced_thread *thread = mine();
-    const struct callee *callee = callees_code(args[0]);
+    const struct callee *callee = callees_code(&traced_callees, args[0], NULL);
     if (!callee || !thread)
         return answer(Py_None);
     if (callee->type == 0)
@@ -72,7 +72,7 @@ static PyObject *on_end(PyObject *self, PyObject *const *args, Py_ssize_t count)
         traced_leave(thread, args[0]);
         return answer(Py_None);
     }
-    const struct callee *callee = callees_find(args[0]);
+    const struct callee *callee = callees_find(&traced_callees, args[0]);
     Py_DECREF(on_unwind(self, args, count));
     return answer(callee && callee->type == 0 ? disable : Py_None);
 }
@@ -83,8 +83,8 @@ static inline void begin_function(PyObject *function)
     struct traced_thread *thread = key ? mine() : NULL;
     if (!thread)
         return;
-    const struct callee *callee = callees_find(key);
-    callee = callee ? callee : callees_add_function(key, function);
+    const struct callee *callee = callees_find(&traced_callees, key);
+    callee = callee ? callee : callees_add_function(&traced_callees, key, function);
     if (callee && callee->type)
         traced_enter(thread, key, callee->type);
 }
@@ -198,22 +198,29 @@ static void unregister_events(PyObject *monitoring)
 
 /* ---- The profile function ------------------------------------------------------------------ */
 
+/* The frame itself is open unless it begins now. */
+static struct traced_thread *adopt_in(PyFrameObject *frame, bool begins)
+{
+    PyFrameObject *back = begins ? PyFrame_GetBack(frame) : NULL;
+    struct traced_thread *thread = traced_adopt(begins ? back : frame);
+    Py_XDECREF(back);
+    return thread;
+}
+
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
     if (what >= ON_C_CALL && !wants_functions)
         return 0;
-    if (!callees.slots) /* a thread that has not heard of the end */
+    if (!traced_callees.slots) /* a thread that has not heard of the end */
         return 0;
-    PyFrameObject *open = what == ON_CALL ? PyFrame_GetBack(frame) : NULL;
     struct traced_thread *thread =
-        traced_is_known() ? traced_mine.thread : traced_adopt(what == ON_CALL ? open : frame);
-    Py_XDECREF(open);
+        traced_is_known() ? traced_mine.thread : adopt_in(frame, what == ON_CALL);
     if (!thread)
         return 0;
     if (what == ON_CALL || what == ON_RETURN) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        const struct callee *callee = what == ON_CALL ? callees_code(code) : NULL;
+        const struct callee *callee = what == ON_CALL ? callees_code(&traced_callees, code, NULL) : NULL;
         if (what == ON_RETURN)
             traced_leave(thread, code);
         else if (callee)
@@ -231,7 +238,7 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
 static PyObject *in_new_thread(PyObject *self, PyObject *args)
 {
     (void)self, (void)args;
-    PyEval_SetProfile(callees.slots ? on_profile : NULL, NULL);
+    PyEval_SetProfile(traced_callees.slots ? on_profile : NULL, NULL);
     Py_RETURN_NONE;
 }
 

@@ -100,13 +100,34 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
     Py_RETURN_NONE;
 }
 
+static PyObject *stop_tracers(PyObject *module, PyObject *unused)
+{
+    Py_DECREF(stop_frames(module, unused));
+    return stop_samples(module, unused);
+}
+
+static PyMethodDef end_method = {"end_tracers", stop_tracers, METH_NOARGS, NULL};
+
+bool ends_with_interpreter(void)
+{
+    static bool is_registered;
+    if (is_registered)
+        return true;
+    PyObject *module = PyImport_ImportModule("atexit");
+    PyObject *function = PyCFunction_NewEx(&end_method, NULL, NULL);
+    PyObject *result =
+        module && function ? PyObject_CallMethod(module, "register", "O", function) : NULL;
+    is_registered = result;
+    Py_XDECREF(module);
+    Py_XDECREF(function);
+    Py_XDECREF(result);
+    return is_registered;
+}
+
 static PyObject *stop(PyObject *module, PyObject *unused)
 {
     int problem;
-    PyObject *none = stop_frames(module, unused);
-    if (!none)
-        return NULL;
-    Py_DECREF(none);
+    Py_DECREF(stop_tracers(module, unused));
     Py_BEGIN_ALLOW_THREADS;
     problem = kymo_stop();
     Py_END_ALLOW_THREADS;
@@ -119,23 +140,16 @@ static PyObject *stop(PyObject *module, PyObject *unused)
     return NULL;
 }
 
-static PyObject *not_yet(PyObject *module, PyObject *args, PyObject *named)
-{
-    (void)module, (void)args, (void)named;
-    PyErr_SetString(PyExc_NotImplementedError, "Python frames are not recorded yet");
-    return NULL;
-}
-
 static PyMethodDef functions[] = {
     {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
      "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level 1 "
      "those of Python functions, 2 also those of C functions."},
     {"stop_frames", stop_frames, METH_NOARGS,
      "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
-    {"sample_stacks", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
-     "sample_stacks(hz=100)"},
-    {"stop_samples", (PyCFunction)(void (*)(void))not_yet, METH_VARARGS | METH_KEYWORDS,
-     "stop_samples()"},
+    {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
+     "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
+    {"stop_samples", stop_samples, METH_NOARGS,
+     "stop_samples()\n\nEnds the recording of stacks."},
 
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "

@@ -50,5 +50,10 @@ uint64_t python_thread_native(unsigned long ident);
 /* Functions of the module. */
 PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named);
 PyObject *stop_frames(PyObject *module, PyObject *unused);
+PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named);
+PyObject *stop_samples(PyObject *module, PyObject *unused);
+
+/* Has frames and samples stop before the interpreter ends. False with an exception. */
+bool ends_with_interpreter(void);
 
 #endif

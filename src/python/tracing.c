@@ -7,7 +7,7 @@ static bool is_tracing;
 
 static bool start(int level, double least_us, PyObject *exclude)
 {
-    if (!callees_start(exclude))
+    if (!callees_start(&traced_callees, exclude))
         return false;
     if (hooks_prepare() && traced_start(least_us)) {
         if (hooks_install(level))
@@ -15,7 +15,7 @@ static bool start(int level, double least_us, PyObject *exclude)
         traced_stop();
     }
     hooks_remove();
-    callees_stop();
+    callees_stop(&traced_callees);
     return false;
 }
 
@@ -41,7 +41,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named)
                                                        : "no capture is running");
         return NULL;
     }
-    if (!start(level, least_us, exclude))
+    if (!ends_with_interpreter() || !start(level, least_us, exclude))
         return NULL;
     is_tracing = true;
     Py_RETURN_NONE;
@@ -54,7 +54,7 @@ PyObject *stop_frames(PyObject *module, PyObject *unused)
         is_tracing = false;
         hooks_remove();
         traced_stop();
-        callees_stop();
+        callees_stop(&traced_callees);
     }
     Py_RETURN_NONE;
 }

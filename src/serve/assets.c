@@ -2,6 +2,7 @@
  * Serves the web UI from files embedded in the program.
  */
 #include "serve/assets.h"
+#include "serve/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "     \
     "data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; manifest-src "     \
-    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
 
 static const char built_in[] =
     "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Kymo</title>"
@@ -47,7 +48,8 @@ static bool names_file(const struct request *request)
 static void reply_built_in(struct reply *reply)
 {
     reply->type = "text/html; charset=utf-8";
-    reply_header(reply, "Content-Security-Policy", "%s", POLICY);
+    reply_header(reply, "Content-Security-Policy", POLICY "%s",
+                 http_frame_ancestors());
     output_text(&reply->body, built_in);
 }
 
@@ -97,7 +99,8 @@ void assets_reply(struct request *request, struct reply *reply)
     reply_header(reply, "Vary", "Accept-Encoding");
     reply_header(reply, "Cache-Control",
                  is_lasting ? "public, max-age=31536000, immutable" : "no-cache");
-    reply_header(reply, "Content-Security-Policy", "%s", POLICY);
+    reply_header(reply, "Content-Security-Policy", POLICY "%s",
+                 http_frame_ancestors());
     if (known && strstr(known, asset->tag))
         reply->status = MHD_HTTP_NOT_MODIFIED;
     else

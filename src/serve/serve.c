@@ -216,6 +216,8 @@ bool serve_run(const struct serve_options *options, struct error *err)
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];
     bool is_open = !is_loopback(host);
+    if (options->allows_frames)
+        http_allow_frames();
     if (token && is_open && strlen(token) < MIN_TOKEN)
         return error_set(err,
                          "the token is too short: non-loopback addresses need at least %d "

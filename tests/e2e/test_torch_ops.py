@@ -13,7 +13,7 @@ from gpu_session import Session
 from test_cuda import Machine, sessions
 from test_gpu import Tables
 
-HOOK = ROOT / "python"
+HOOK = ROOT / "python" / "start"
 # A package as the hook sees PyTorch: it writes down what is done to it.
 TORCH = '''
 import sys, types

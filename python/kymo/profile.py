@@ -1,0 +1,214 @@
+"""Profiles: captures of any format Kymo reads, as tables.
+
+>>> import kymo
+>>> profile = kymo.open("logs")                                      # doctest: +SKIP
+>>> profile.sql("SELECT name, count(*) AS n FROM SystemProfileEvents GROUP BY name ORDER BY n DESC LIMIT 5")    # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Iterator
+
+from kymo import _program
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from kymo.data import ProfileData
+
+_Row = dict  # of column names and values
+
+
+def open_profile(path: os.PathLike[str] | str) -> Profile:
+    """A capture, or a processed profile: a file or a directory. FileNotFoundError when there is none.
+
+    >>> profile = open_profile("logs/plugins/profile/2026_11_17_07_13_18")     # doctest: +SKIP
+    >>> profile.summary["event_count"]                                         # doctest: +SKIP
+    15335
+    """
+    name = os.fspath(path)
+    os.stat(name)
+    return Profile(name)
+
+
+class Profile:
+    """A profile. Its tables are made when they are first needed, in a temporary directory that goes with the object."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._folder: Any = None
+        self._summary: dict[str, Any] | None = None
+        self._page: Page | None = None
+
+    def __repr__(self) -> str:
+        return f"kymo.open({self.path!r})"
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables; docs/tables.md of Kymo, or `kymo --show-profile-schema`, says what is in them."""
+        return [row["name"] for row in self.sql("SHOW TABLES", format="rows")]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Steps, devices, operations, findings and more: what `kymo view --output-format summary-json` prints."""
+        if self._summary is None:
+            with open(os.path.join(self._tables(), "summary.json")) as file:
+                self._summary = json.load(file)
+        return self._summary
+
+    @property
+    def steps(self) -> list[_Row]:
+        """The steps, in order, with their times on the host and on devices."""
+        found: list[_Row] = self.sql("SELECT * FROM Step ORDER BY ALL", format="rows")
+        return found
+
+    def events(self, where: str = "true") -> Iterator[_Row]:
+        """The events that meet a condition of SQL, in order of time: rows of SystemProfileEvents.
+
+        >>> for event in profile.events("name = 'train'"):           # doctest: +SKIP
+        ...     print(event["start_ts"], event["duration_ns"])
+        """
+        yield from self._rows(f"SELECT * FROM SystemProfileEvents WHERE {where} ORDER BY start_ts, id")
+
+    def sql(self, query: str, format: str = "arrow") -> Any:
+        """The result of a query, with DuckDB's SQL: a pyarrow.Table, a pandas.DataFrame (format="pandas") or a list of dicts
+        (format="rows", which needs no other package).
+
+        >>> profile.sql("SELECT name, sum(duration_ns)/1e6 AS ms FROM SystemProfileEvents GROUP BY ALL",
+        ...             format="pandas")                             # doctest: +SKIP
+        """
+        if format == "rows":
+            return list(self._rows(query))
+        if format == "arrow":
+            return self._arrow(query)
+        if format == "pandas":
+            return self._arrow(query).to_pandas()
+        from kymo._options import nearest
+        formats = ("arrow", "pandas", "rows")
+        raise ValueError(f"format must be one of {', '.join(formats)}, not {format!r}{nearest(format, formats)}")
+
+    @property
+    def data(self) -> ProfileData:
+        """The capture as planes, lines and events, as jaxlib's ProfileData."""
+        from kymo.data import ProfileData
+        return ProfileData.from_file(self.path)
+
+    # ---- Tables -----------------------------------------------------------------------------------------------------------
+
+    def _tables(self) -> str:
+        if os.path.isfile(os.path.join(self.path, "SystemProfileEvents.parquet")):
+            return self.path
+        if self._folder is None:
+            import tempfile
+            folder = tempfile.TemporaryDirectory(prefix="kymo-")
+            _program.run("view", self.path, "--output-format", "parquet", "--output-file", os.path.join(folder.name, "profile"),
+                         "--log-level", "error")
+            self._folder = folder
+        return os.path.join(self._folder.name, "profile")
+
+    def _query(self, query: str, format: str) -> str:
+        try:
+            return _program.run("sql", self._tables(), "-", "--format", format, "--log-level", "error",
+                                input=query.encode())
+        except _program.ProgramError as problem:
+            raise ValueError(str(problem)) from None
+
+    def _rows(self, query: str) -> Iterator[_Row]:
+        yield from json.loads(self._query(query, "json"))
+
+    def _arrow(self, query: str) -> Any:
+        import io
+
+        import pyarrow
+        import pyarrow.csv
+        described = query.strip().rstrip(";")
+        try:
+            types = {row["column_name"]: row["column_type"] for row in self._rows(f"DESCRIBE ({described}\n)")}
+        except ValueError:
+            types = {}  # of DESCRIBE and the like: all is text
+        content = self._query(query, "csv").encode(errors="surrogateescape")
+        if not content.strip():
+            return pyarrow.table({})
+        nested = {name for name, kind in types.items() if kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))}
+        columns = {name: _arrow_type(pyarrow, kind) for name, kind in types.items() if name not in nested}
+        for name in nested:
+            columns[name] = pyarrow.string()
+        table = pyarrow.csv.read_csv(
+            io.BytesIO(content), parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=columns, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""],
+                true_values=["true"], false_values=["false"]))
+        for name in nested:
+            values = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pyarrow.array(values))
+        return table
+
+    # ---- The page ---------------------------------------------------------------------------------------------------------
+
+    def serve(self) -> Page:
+        """The timeline on a page of this machine, whose address has a token; it goes with Page.close() or the program."""
+        return Page(self.path)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the timeline."""
+        if self._page is None:
+            self._page = self.serve()
+        return (f'<iframe src="{self._page.url}" title="Kymo: timeline" width="100%" height="640" '
+                'style="border:1px solid #8884" allow="fullscreen"></iframe>')
+
+
+def _arrow_type(pyarrow: Any, kind: str) -> Any:
+    simple = {
+        "BOOLEAN": pyarrow.bool_(), "TINYINT": pyarrow.int8(), "SMALLINT": pyarrow.int16(), "INTEGER": pyarrow.int32(),
+        "BIGINT": pyarrow.int64(), "UTINYINT": pyarrow.uint8(), "USMALLINT": pyarrow.uint16(), "UINTEGER": pyarrow.uint32(),
+        "UBIGINT": pyarrow.uint64(), "FLOAT": pyarrow.float32(), "DOUBLE": pyarrow.float64(),
+        "HUGEINT": pyarrow.decimal128(38), "UHUGEINT": pyarrow.decimal128(38),
+    }
+    if kind.startswith("DECIMAL("):
+        width, scale = kind[len("DECIMAL("):-1].split(",")
+        return pyarrow.decimal128(int(width), int(scale))
+    return simple.get(kind, pyarrow.string())
+
+
+class Page:
+    """A profile on a page of this machine: url, wait(), close()."""
+
+    def __init__(self, path: str) -> None:
+        import atexit
+        import secrets
+        import subprocess
+        import tempfile
+        self._folder = tempfile.TemporaryDirectory(prefix="kymo-")
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            [_program.program(), "view", path, "--data-path", self._folder.name, "--port", "0", "--api-server-port", "0",
+             "--allow-frames", "--log-level", "error"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "KYMO_TOKEN": secrets.token_urlsafe(24)})
+        self.url = self._read_url()
+        atexit.register(self.close)
+
+    def _read_url(self) -> str:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        for line in self._process.stdout:
+            if line.startswith(b"View profile at "):
+                return line.split()[-1].decode()
+        said = self._process.stderr.read().decode(errors="replace").strip()
+        self.close()
+        raise RuntimeError(said or "the page could not be served")
+
+    def wait(self) -> None:
+        """Until the page's server ends."""
+        self._process.wait()
+
+    def close(self) -> None:
+        import atexit
+        atexit.unregister(self.close)
+        if self._process.poll() is None:
+            self._process.terminate()
+        self._process.wait()
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        self._folder.cleanup()

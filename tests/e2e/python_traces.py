@@ -1,0 +1,70 @@
+"""What tests of the Python package share: programs run once with jax.profiler and once with kymo.profiler, and what jaxlib
+reads in their traces."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+from conftest import ROOT
+
+PACKAGE = ROOT / "lib" / "kymo" / "python"
+MODULES = ["jax.profiler", "kymo.profiler"]
+
+HEAD = """
+import sys
+logs = sys.argv[1]
+import jax
+import {module} as profiler
+"""
+
+
+def environment(**variables):
+    path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "error::RuntimeWarning",
+            "TF_CPP_MIN_LOG_LEVEL": "2", **variables}
+
+
+def run(program, *arguments, head="", python=sys.executable, code=0, **variables):
+    """Runs a program, which must end with this code; what it printed, standard error included unless it is empty."""
+    result = subprocess.run([python, "-c", head + textwrap.dedent(program), *map(str, arguments)], text=True, timeout=120,
+                            capture_output=True, env=environment(**variables))
+    assert result.returncode == code, result.stderr
+    return result.stdout if code == 0 else result.stderr
+
+
+def run_traced(module, program, logs, **variables):
+    return run(program, logs, head=HEAD.format(module=module), **variables)
+
+
+def trace_of(logs):
+    """The one trace of a log directory."""
+    [path] = pathlib.Path(logs).glob("plugins/profile/*/*.xplane.pb")
+    return path
+
+
+def read(path):
+    from jax.profiler import ProfileData
+    return ProfileData.from_file(str(path))
+
+
+def host_lines(path):
+    """{line: [(name, start, end, stats)]} of the host's threads; names of threads repeat, so these are numbered."""
+    plane = read(path).find_plane_with_name("/host:CPU")
+    found = {}
+    for number, line in enumerate(plane.lines if plane is not None else []):
+        found[number, line.name] = [(event.name, event.start_ns, event.end_ns, dict(event.stats)) for event in line.events]
+    return found
+
+
+def nesting(events, names):
+    """[(depth among the chosen, name)] in order of time."""
+    chosen = sorted((event for event in events if event[0] in names), key=lambda event: (event[1], -event[2]))
+    open_until, found = [], []
+    for name, start, end, _ in chosen:
+        while open_until and open_until[-1] <= start:
+            open_until.pop()
+        found.append((len(open_until), name))
+        open_until.append(end)
+    return found

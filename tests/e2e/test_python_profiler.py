@@ -1,0 +1,382 @@
+"""kymo.profiler in place of jax.profiler: the examples of XProf's guide and more, run with both; jaxlib, XProf and Kymo read
+what was written."""
+
+import json
+import pathlib
+import platform
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from python_traces import MODULES, PACKAGE, host_lines, nesting, read, run, run_traced, trace_of
+
+pytestmark = [
+    pytest.mark.plain_build,
+    pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
+]
+
+# Of the examples: what they trace, without the lines that differ.
+MATMUL = """
+key = jax.random.key(0)
+x = jax.random.normal(key, (500, 500))
+y = x @ x
+y.block_until_ready()
+"""
+
+EXAMPLES = {
+    "start and stop": "profiler.start_trace(logs)\n" + MATMUL + "profiler.stop_trace()\n",
+    "context manager": "with profiler.trace(logs):" + MATMUL.replace("\n", "\n  ").rstrip() + "\n",
+    "options": """
+options = profiler.ProfileOptions()
+options.python_tracer_level = 0
+options.host_tracer_level = 0
+profiler.start_trace(logs, profiler_options=options)
+""" + MATMUL + "profiler.stop_trace()\n",
+    "advanced configuration": """
+options = profiler.ProfileOptions()
+options.advanced_configuration = {"tpu_trace_mode" : "TRACE_ONLY_HOST", "tpu_num_sparse_cores_to_trace" : 2}
+profiler.start_trace(logs, profiler_options=options)
+""" + MATMUL + "profiler.stop_trace()\n",
+}
+
+
+def xla_names(path):
+    """Names of XLA's own events on the thread that runs Python, which do not depend on time."""
+    return {name for events in host_lines(path).values() for name, *_ in events
+            if name.startswith(("PjitFunction", "ParseArguments", "PjRtCpuExecutable", "TfrtCpuExecutable", "CommonPjRt"))}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.slow
+def test_an_example_of_the_guide_gives_the_same_with_both(kymo, tmp_path, example):
+    found = {}
+    for module in MODULES:
+        logs = tmp_path / module
+        run_traced(module, EXAMPLES[example], logs)
+        path = trace_of(logs)
+        assert path.name == socket.gethostname() + ".xplane.pb"
+        assert re.fullmatch(r"\d{4}(_\d\d){5}", path.parent.name)
+        data = read(path)
+        planes = {plane.name for plane in data.planes}
+        found[module] = xla_names(path), {"Task Environment", "/host:metadata"} & planes
+        kymo.ok("view", logs, "--output-format", "summary-text")
+    assert found["jax.profiler"] == found["kymo.profiler"]
+    assert bool(found["kymo.profiler"][0]) == (example != "options")
+    left = {path.name for path in (tmp_path / "kymo.profiler").iterdir()}
+    assert left == {"plugins"}, "nothing else is left"
+
+
+ANNOTATED = """
+import functools, threading, time
+import jax.numpy as jnp
+
+@profiler.annotate_function
+def load(rows):
+    time.sleep(0.001)
+    return rows
+
+@functools.partial(profiler.annotate_function, name="save", kind="checkpoint")
+def store():
+    time.sleep(0.001)
+
+def work():
+    with profiler.TraceAnnotation("in thread", number=7):
+        f(x).block_until_ready()
+
+f = jax.jit(lambda x: x @ x)
+x = jnp.ones((64, 64))
+f(x).block_until_ready()
+options = profiler.ProfileOptions()
+options.python_tracer_level = 0
+with profiler.trace(logs, profiler_options=options):
+    thread = threading.Thread(target=work)
+    thread.start()
+    for step in range(3):
+        with profiler.StepTraceAnnotation("train", step_num=step, loss=0.5, phase="warm"):
+            load(step)
+            with profiler.TraceAnnotation("compute"):
+                f(x).block_until_ready()
+    thread.join()
+    store()
+"""
+
+
+def annotations(path):
+    names = {"train", "compute", "load", "save", "in thread", "PjitFunction(<lambda>)"}
+    lines = host_lines(path)
+    nested = sorted(found for found in (nesting(events, names) for events in lines.values()) if found)
+    stats = sorted((name, sorted((key, value) for key, value in stats.items()))
+                   for events in lines.values() for name, _, _, stats in events if name in names)
+    return nested, stats
+
+
+@pytest.mark.slow
+def test_annotations_have_the_same_names_args_and_nesting_with_both(tmp_path):
+    found = {}
+    for module in MODULES:
+        run_traced(module, ANNOTATED, tmp_path / module)
+        found[module] = annotations(trace_of(tmp_path / module))
+    nested, stats = found["kymo.profiler"]
+    assert found["jax.profiler"] == (nested, stats)
+    [main] = [line for line in nested if (0, "train") in line]
+    assert main[:5] == [(0, "train"), (1, "load"), (1, "compute"), (2, "PjitFunction(<lambda>)"), (3, "PjitFunction(<lambda>)")]
+    assert ("train", [("_r", 1), ("loss", 0.5), ("phase", "warm"), ("step_num", 2)]) in stats
+    assert [(0, "in thread"), (1, "PjitFunction(<lambda>)"), (2, "PjitFunction(<lambda>)")] in nested
+
+
+NAMES = ("train", "compute", "load", "PjitFunction(<lambda>)")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
+def test_xprof_finds_the_same_steps_and_threads_in_both(tmp_path):
+    tools = pathlib.Path(__file__).with_name("xprof_tools.py")
+    files = []
+    for module in MODULES:
+        run_traced(module, ANNOTATED, tmp_path / module)
+        files.append(trace_of(tmp_path / module))
+    result = subprocess.run([sys.executable, tools, *map(str, files)], capture_output=True, timeout=600)
+    assert result.returncode == 0, result.stderr[-4000:].decode(errors="replace")
+    answers = json.loads(result.stdout)
+    grouped = []
+    for file in files:
+        answer = answers[str(file)]
+        events = [json.loads(line) for line in answer["trace_viewer"] if line.startswith("{") and '"ph": "X"' in line]
+        grouped.append(sorted((event["name"], event["args"].get("group_id"), event["args"].get("step_name"))
+                              for event in events if event["name"].startswith(NAMES)
+                              and "group_id" in event.get("args", {})))
+        assert "trace_viewer" in answer["tools"] or "trace_viewer@" in answer["tools"]
+    assert grouped[0] == grouped[1]
+    assert {name for name, *_ in grouped[1]} == {"train 0", "train 1", "train 2", *NAMES[1:]}
+    assert {str(group) for _, group, _ in grouped[1]} == {"0", "1", "2"}, "what a step did belongs to it"
+
+
+PLAIN = """
+import sys, time
+import kymo.profiler as profiler
+logs = sys.argv[1]
+assert "jax" not in sys.modules
+"""
+
+
+def test_a_program_without_jax_is_traced(kymo, tmp_path):
+    run("""
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        options.session_id = "first"
+        with profiler.trace(logs, create_perfetto_trace=True, profiler_options=options):
+            for step in range(2):
+                with profiler.StepTraceAnnotation("train", step_num=step):
+                    time.sleep(0.002)
+        assert "jax" not in sys.modules
+    """, tmp_path, head=PLAIN)
+    run_dir = tmp_path / "plugins" / "profile" / "first"
+    assert {path.name for path in run_dir.iterdir()} == {socket.gethostname() + ".xplane.pb", "perfetto_trace.pftrace"}
+    [events] = [events for events in host_lines(trace_of(tmp_path)).values() if events]
+    assert [(name, stats) for name, _, _, stats in events] == [("train", {"_r": 1, "step_num": 0}), ("train", {"_r": 1, "step_num": 1})]
+    assert all(end - start >= 2_000_000 for _, start, end, _ in events)
+    summary = kymo.json("view", tmp_path, "--output-format", "summary-json")
+    assert '"train"' in json.dumps(summary)
+
+
+def test_traces_of_one_second_do_not_replace_each_other(tmp_path):
+    run("""
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        for number in range(3):
+            profiler.start_trace(logs, profiler_options=options)
+            with profiler.TraceAnnotation(f"trace {number}"):
+                pass
+            profiler.stop_trace()
+    """, tmp_path, head=PLAIN)
+    paths = list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))
+    names = sorted(event[0] for path in paths for events in host_lines(path).values() for event in events)
+    assert names == ["trace 0", "trace 1", "trace 2"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_errors_of_order_are_those_of_jax(tmp_path, module):
+    run_traced(module, """
+        def refused(call, *arguments):
+            try:
+                call(*arguments)
+            except RuntimeError as problem:
+                return str(problem)
+        assert refused(profiler.stop_trace) == "No profile started"
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        profiler.start_trace(logs, profiler_options=options)
+        assert refused(profiler.start_trace, logs) == "Profile has already been started. Only one profile may be run at a time."
+        profiler.stop_trace()
+        assert refused(profiler.stop_trace) == "No profile started"
+    """, tmp_path)
+    assert trace_of(tmp_path)
+
+
+def test_the_options_have_the_names_and_defaults_of_jax(tmp_path):
+    run_traced("kymo.profiler", """
+        import jax.profiler
+        theirs, ours = jax.profiler.ProfileOptions(), profiler.ProfileOptions()
+        names = [name for name in dir(theirs) if not name.startswith("_")]
+        assert len(names) >= 10
+        for name in names:
+            assert getattr(ours, name) == getattr(theirs, name), name
+        assert ours.device_tracer_level == 1
+        theirs.python_tracer_level = 0
+        with profiler.trace(logs, profiler_options=theirs):
+            pass
+        public = [name for name in dir(jax.profiler) if name[0].isalpha() and name != "register_subprocess"]
+        assert [name for name in public if not hasattr(profiler, name)] == []
+    """, tmp_path)
+
+
+REFUSED = [
+    ("options.advanced_configuration = {'tpu_trace_mod': 'TRACE_ONLY_XLA'}", "ValueError", ["'tpu_trace_mod'", "'tpu_trace_mode'"]),
+    ("options.advanced_configuration = {'tpu_trace_mode': 'TRACE_ONLY_HOTS'}", "ValueError", ["TRACE_ONLY_HOTS", "did you mean 'TRACE_ONLY_HOST'"]),
+    ("options.advanced_configuration = {'gpu_enable_nvtx_tracking': 'yes'}", "ValueError", ["gpu_enable_nvtx_tracking", "'yes'"]),
+    ("options.advanced_configuration = {'gpu_max_activity_api_events': 0}", "ValueError", ["gpu_max_activity_api_events", "-1"]),
+    ("options.advanced_configuration = {'gpu_detail': 'sampled=2000/1'}", "ValueError", ["gpu_detail", "do not fit"]),
+    ("options.advanced_configuration = {'gpu_detail': 'kernel', 'gpu_enable_cupti_activity_graph_trace': True}", "ValueError", ["contradict"]),
+    ("options.advanced_configuration = 3", "TypeError", ["dict"]),
+    ("options.host_tracer_level = 4", "ValueError", ["host_tracer_level", "0 to 3"]),
+    ("options.host_tracer_level = '2'", "TypeError", ["host_tracer_level", "str"]),
+    ("options.host_trace_level = 2", "AttributeError", ["did you mean 'host_tracer_level'"]),
+    ("profiler.start_trace(logs, profiler_options=3)", "TypeError", ["ProfileOptions", "int"]),
+    ("profiler.start_trace('gs://bucket/logs')", "ValueError", ["gs://bucket/logs"]),
+    ("profiler.start_trace('/proc/none/logs')", "OSError", ["/proc/none"]),
+]
+
+
+@pytest.mark.parametrize("line, kind, words", REFUSED)
+def test_what_cannot_be_is_refused_with_its_name(tmp_path, line, kind, words):
+    said = run(f"""
+        options = profiler.ProfileOptions()
+        try:
+            {line}
+        except {kind} as problem:
+            print(problem)
+        else:
+            sys.exit("it was taken")
+        options.python_tracer_level = 0
+        with profiler.trace(logs, profiler_options=options):
+            pass
+    """, tmp_path, head=PLAIN)
+    assert [word for word in words if word not in said] == []
+
+
+def test_the_gpu_keys_are_those_of_the_program(kymo):
+    options = re.findall(r"--(gpu-[a-z-]+)", kymo.ok("inspect", "--help"))
+    names = run("from kymo._options import GPU_KEYS; print(*GPU_KEYS)").split()
+    assert sorted(names) == sorted({option.replace("-", "_") for option in options})
+
+
+def test_a_trace_that_is_not_stopped_is_written_when_the_program_ends(tmp_path):
+    run("""
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        profiler.start_trace(logs, profiler_options=options)
+        with profiler.TraceAnnotation("last words"):
+            pass
+    """, tmp_path, head=PLAIN)
+    assert [event[0] for events in host_lines(trace_of(tmp_path)).values() for event in events] == ["last words"]
+    assert {path.name for path in tmp_path.iterdir()} == {"plugins"}
+
+
+def test_a_child_of_fork_has_a_trace_of_its_own(tmp_path):
+    run("""
+        import os
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        profiler.start_trace(logs + "/parent", profiler_options=options)
+        with profiler.TraceAnnotation("parent"):
+            child = os.fork()
+            if child == 0:
+                with profiler.trace(logs + "/child", profiler_options=options):
+                    with profiler.TraceAnnotation("child"):
+                        pass
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        profiler.stop_trace()
+    """, tmp_path, head=PLAIN)
+    for name in ("parent", "child"):
+        assert [event[0] for events in host_lines(trace_of(tmp_path / name)).values() for event in events] == [name]
+
+
+def test_a_recording_that_cannot_be_converted_is_kept(tmp_path):
+    said = run("""
+        import os
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        profiler.start_trace(logs, profiler_options=options)
+        with profiler.TraceAnnotation("kept"):
+            pass
+        os.environ["KYMO"] = "/bin/false"
+        try:
+            profiler.stop_trace()
+        except RuntimeError as problem:
+            print(problem)
+        try:
+            profiler.stop_trace()
+        except RuntimeError as problem:
+            print(problem)
+    """, tmp_path, head=PLAIN)
+    kept = re.search(r"the recording is kept in (\S+)", said)[1]
+    assert (pathlib.Path(kept) / "ntrace.pb").exists() and said.endswith("No profile started\n")
+
+
+def test_the_memory_of_devices_is_that_of_jax(tmp_path):
+    run_traced("kymo.profiler", """
+        import gzip
+        import jax.numpy as jnp
+        kept = jnp.ones((1000, 1000)).block_until_ready()
+        profiler.save_device_memory_profile(logs + "/memory.prof")
+        assert len(gzip.decompress(profiler.device_memory_profile())) > 100
+    """, tmp_path)
+    assert (tmp_path / "memory.prof").read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_importing_the_profiler_is_quick_and_imports_little():
+    heavy = run("""
+        import sys
+        before = set(sys.modules)
+        import kymo.profiler
+        print(*sorted(set(sys.modules) - before))
+    """).split()
+    assert {"jax", "numpy", "pyarrow", "pandas", "torch", "subprocess", "socket", "ctypes", "asyncio"} & set(heavy) == set()
+    seconds = min(float(run("""
+        import time
+        begin = time.perf_counter()
+        import kymo.profiler
+        print(time.perf_counter() - begin)
+    """)) for _ in range(3))
+    assert seconds < 0.05
+
+
+MERGE = ROOT / "tests" / "data" / "xplane" / "jax_matmul_h200.xplane.pb"
+
+
+def test_a_merge_that_cannot_be_is_refused(kymo, tmp_path):
+    run("""
+        from kymo import _kymo
+        _kymo.start(sys.argv[1])
+        with _kymo.TraceAnnotation("a"):
+            pass
+        print(_kymo.stop())
+    """, tmp_path / "session", head="import sys\n")
+    out = tmp_path / "out.xplane.pb"
+    damaged = tmp_path / "damaged.pb"
+    damaged.write_bytes(MERGE.read_bytes()[:5000])
+    no_time = tmp_path / "empty.pb"
+    no_time.write_bytes(b"")
+    assert "damaged" in kymo.refuses("convert", tmp_path / "session", out, "--merge", damaged)
+    assert "profile_start_time" in kymo.refuses("convert", tmp_path / "session", out, "--merge", no_time)
+    assert "only recordings" in kymo.refuses("convert", MERGE, out, "--merge", MERGE)
+    assert "single file" in kymo.refuses("convert", tmp_path / "session", tmp_path / "logs", "--merge", MERGE, code=2)
+    assert not out.exists()
+    kymo.ok("convert", tmp_path / "session", out, "--merge", MERGE)
+    whole = read(out)
+    assert {plane.name for plane in read(MERGE).planes} <= {plane.name for plane in whole.planes}
