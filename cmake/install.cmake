@@ -59,6 +59,8 @@ endif()
 
 # The program and its libraries.
 install(TARGETS kymo)
+install(TARGETS libkymo-server)
+install(FILES include/kymo/server.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kymo)
 file(RELATIVE_PATH program ${CMAKE_INSTALL_FULL_LIBDIR}/kymo/compat ${CMAKE_INSTALL_FULL_BINDIR}/kymo)
 foreach(name ${compat_names})
   file(CREATE_LINK ${program} ${links}/compat/${name} SYMBOLIC)

@@ -9,7 +9,7 @@ passed=0
 failed=0
 
 install_tools() {
-    local libraries=(zlib1g-dev libzstd-dev libcurl4-openssl-dev libmicrohttpd-dev)
+    local libraries=(zlib1g-dev libzstd-dev libcurl4-openssl-dev libmicrohttpd-dev libnghttp2-dev)
     dpkg --add-architecture arm64
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends cmake ninja-build pkg-config qemu-user gcc libc6-dev \

@@ -23,8 +23,8 @@ struct connect_options {
      0,                                                                                            \
      OPTION_TEXT,                                                                                  \
      &(connect).addresses,                                                                         \
-     "HOST:PORT,...",                                                                              \
-     "capture from running programs that serve a profiler, such as with "                          \
+     "ADDRESSES",                                                                                  \
+     "HOST:PORT,...: capture from running programs that serve a profiler, such as with "           \
      "jax.profiler.start_server(PORT)",                                                            \
      NULL},                                                                                        \
         {"duration-ms", 0,                                                                         \
@@ -35,8 +35,9 @@ struct connect_options {
          0,                                                                                        \
          OPTION_LIST,                                                                              \
          &(connect).settings,                                                                      \
-         "KEY=VALUE,...",                                                                          \
-         "with --connect: host_tracer_level, python_tracer_level, delay_ms and others; may be "    \
+         "SETTINGS",                                                                               \
+         "with --connect, KEY=VALUE,...: host_tracer_level, python_tracer_level, delay_ms and "    \
+         "others; may be "                                                                         \
          "repeated",                                                                               \
          NULL},                                                                                    \
         {"output-dir", 'o',                                                                        \

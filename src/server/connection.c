@@ -6,7 +6,6 @@
 
 #include "record/encode.h"
 #include "server/descriptors.h"
-#include "server/monitor.h"
 
 #include <errno.h>
 #include <stdio.h>

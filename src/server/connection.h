@@ -6,6 +6,7 @@
 #define KYMO_SERVER_CONNECTION_H
 
 #include "server/messages.h"
+#include "server/monitor.h"
 #include "server/recording.h"
 
 #include <nghttp2/nghttp2.h>
@@ -22,12 +23,6 @@ enum {
 };
 
 enum method { METHOD_NONE, METHOD_PROFILE, METHOD_TERMINATE, METHOD_MONITOR, METHOD_OTHER };
-
-/* Usage of the process at a time. */
-struct usage {
-    int64_t wall_ms;
-    int64_t cpu_ns;
-};
 
 /* A request and its answer. */
 struct stream {

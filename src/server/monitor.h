@@ -4,7 +4,13 @@
 #ifndef KYMO_SERVER_MONITOR_H
 #define KYMO_SERVER_MONITOR_H
 
-#include "server/connection.h"
+#include "server/messages.h"
+
+/* Usage of the process at a time. */
+struct usage {
+    int64_t wall_ms;
+    int64_t cpu_ns;
+};
 
 struct usage usage_now(int64_t now_ms);
 /* Writes a line for people; returns its length. */

@@ -64,7 +64,7 @@ def test_the_examples_use_options_that_exist(kymo, tmp_path):
             if command == "recover" and "nothing to recover" in result.stderr:  # an earlier example made the directory
                 continue
             assert result.returncode == 1  # the captures and profiles are not there, the options are
-            missing = ("No such file", "no profile", "influxdb not setup correctly")
+            missing = ("No such file", "no profile", "influxdb not setup correctly", "nothing was captured")
             assert any(words in result.stderr for words in missing)
 
 
