@@ -35,7 +35,7 @@ const struct command command_convert = {
 struct convert_options {
     const char *capture, *out, *other;
     unsigned long jobs;
-    bool force;
+    bool force, is_plugin;
 };
 
 /* A capture opened without analysis, which conversion does not need. */
@@ -76,6 +76,17 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     return import_capture(&opened->capture, opened->pool, &opened->source, err);
 }
 
+static bool write_file(struct opened *opened, const struct convert_options *options,
+                       struct output *out, struct error *err)
+{
+    struct source *source = opened->source;
+    if (options->other)
+        return export_xplane_with(source, options->other, opened->pool, XPLANE_MAX_BYTES, out, err);
+    if (options->is_plugin)
+        return export_xplane_plugin(source, opened->pool, XPLANE_MAX_BYTES, out, err);
+    return export_xplane(source, opened->pool, XPLANE_MAX_BYTES, out, err);
+}
+
 static bool convert_to_file(struct opened *opened, const struct convert_options *options,
                             struct error *err)
 {
@@ -88,10 +99,7 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     bool ok = open_capture(opened, options, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = options->other ? export_xplane_with(opened->source, options->other, opened->pool,
-                                                 XPLANE_MAX_BYTES, &out, err)
-                            : export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out,
-                                            err);
+        ok = write_file(opened, options, &out, err);
         progress_stop(progress);
     }
     if (ok)
@@ -222,6 +230,10 @@ static int convert(int count, char **arguments)
          "write this XPlane file of the same process and time, such as of jaxlib's profiler, as "
          "one with a recording; the output is a single file",
          NULL},
+        {"epoch-times", 0, OPTION_FLAG, &options.is_plugin, NULL,
+         "write times of the clock and no plane of the environment, as XLA's profiler takes them "
+         "from a plug-in; the output is a single file",
+         NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},
     };
@@ -241,8 +253,13 @@ static int convert(int count, char **arguments)
     result = check_out(options.out);
     if (result != EXIT_DONE)
         return result;
-    if (options.other && !is_file_name(options.out)) {
-        fprintf(stderr, "%s convert: --merge writes a single file: name it *.xplane.pb\n",
+    if ((options.other || options.is_plugin) && !is_file_name(options.out)) {
+        fprintf(stderr, "%s convert: --%s writes a single file: name it *.xplane.pb\n",
+                program_name(), options.other ? "merge" : "epoch-times");
+        return EXIT_USAGE;
+    }
+    if (options.other && options.is_plugin) {
+        fprintf(stderr, "%s convert: --merge and --epoch-times exclude each other\n",
                 program_name());
         return EXIT_USAGE;
     }

@@ -171,6 +171,10 @@ bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, s
  * planes and lines of the host's threads become one. */
 bool export_xplane_with(struct source *source, const char *other, struct pool *pool,
                         uint64_t largest, struct output *out, struct error *err);
+/* The same for XLA's profiler to add to its own planes: times are those of the clock, as it
+ * subtracts its start, and there is no plane of the environment. */
+bool export_xplane_plugin(struct source *source, struct pool *pool, uint64_t largest,
+                          struct output *out, struct error *err);
 bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,
                            const char *directory, struct error *err);
 

@@ -206,8 +206,9 @@ static struct status *collect(struct collect_arguments *arguments)
     struct profiler *profiler = arguments->profiler;
     bool ok = true;
     if (profiler && profiler->session.folder[0]) {
-        ok = session_convert(&profiler->session, is_never_over, &profiler->status) &&
-             map_profile(profiler);
+        ok =
+            session_convert(&profiler->session, PROFILE_PLANES, is_never_over, &profiler->status) &&
+            map_profile(profiler);
         session_remove(&profiler->session);
     }
     arguments->buffer = profiler && profiler->data ? profiler->data : &nothing;

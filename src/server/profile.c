@@ -46,7 +46,8 @@ static void find_program(char program[static PATH_MAX])
     snprintf(program, PATH_MAX, "kymo");
 }
 
-static bool spawn(pid_t *child, const char *session, const char *path, const char *log)
+static bool spawn(pid_t *child, const char *session, const char *path, const char *log,
+                  enum profile_use use)
 {
     static const char *const names[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
     enum { NAMES = sizeof names / sizeof *names };
@@ -62,7 +63,9 @@ static bool spawn(pid_t *child, const char *session, const char *path, const cha
         }
     }
     const char *arguments[] = {"kymo", "convert", "--log-level", "error", "--jobs",
-                               "1",    "--",      session,       path,    NULL};
+                               "1",    session,   path,          NULL,    NULL};
+    if (use == PROFILE_PLANES)
+        arguments[sizeof arguments / sizeof *arguments - 2] = "--epoch-times";
     find_program(program);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -100,14 +103,14 @@ static void read_log(const char *log, char *line, size_t size)
     snprintf(line, size, "%.240s", message ? message + 2 : text);
 }
 
-bool profile_make(const char *session, const char *path, const char *log, bool (*is_over)(void),
-                  struct status *status)
+bool profile_make(const char *session, const char *path, const char *log, enum profile_use use,
+                  bool (*is_over)(void), struct status *status)
 {
     pid_t child;
     bool was_killed = false;
     struct stat file;
     char line[256];
-    if (!spawn(&child, session, path, log))
+    if (!spawn(&child, session, path, log, use))
         return status_set(status, GRPC_INTERNAL,
                           "The profile cannot be made: the program kymo cannot be run: %s.",
                           strerror(errno));

@@ -8,9 +8,12 @@
 
 #include <stdbool.h>
 
+/* For XLA's profiler, which adds the planes to its own, or for others. */
+enum profile_use { PROFILE_WHOLE, PROFILE_PLANES };
+
 /* Writes `path`, an XPlane file; `log` takes what the program says. Asks now and then whether to
  * give up. */
-bool profile_make(const char *session, const char *path, const char *log, bool (*is_over)(void),
-                  struct status *status);
+bool profile_make(const char *session, const char *path, const char *log, enum profile_use use,
+                  bool (*is_over)(void), struct status *status);
 
 #endif

@@ -128,7 +128,7 @@ static void record(struct session *session)
 static bool make_profile(struct session *session, struct recorded *result)
 {
     struct stat file;
-    if (!session_convert(session, is_cancelled, &result->status))
+    if (!session_convert(session, PROFILE_WHOLE, is_cancelled, &result->status))
         return false;
     result->fd = descriptor_keep(open_file, session->profile);
     if (result->fd < 0 || fstat(result->fd, &file) != 0)

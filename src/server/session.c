@@ -4,7 +4,6 @@
 #include "server/session.h"
 
 #include "kymo/kymo.h"
-#include "server/profile.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -83,12 +82,13 @@ void session_stop(struct session *session)
         kymo_stop();
 }
 
-bool session_convert(struct session *session, bool (*is_over)(void), struct status *status)
+bool session_convert(struct session *session, enum profile_use use, bool (*is_over)(void),
+                     struct status *status)
 {
     char log[PATH_MAX + 32];
     snprintf(session->profile, sizeof session->profile, "%s/profile.xplane.pb", session->folder);
     snprintf(log, sizeof log, "%s/log", session->folder);
-    return profile_make(session->directory, session->profile, log, is_over, status);
+    return profile_make(session->directory, session->profile, log, use, is_over, status);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

@@ -5,7 +5,7 @@
 #ifndef KYMO_SERVER_SESSION_H
 #define KYMO_SERVER_SESSION_H
 
-#include "server/status.h"
+#include "server/profile.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -20,7 +20,8 @@ struct session {
 bool session_start(struct session *session, int level, struct status *status);
 void session_stop(struct session *session);
 /* Makes the profile. Asks now and then whether to give up. */
-bool session_convert(struct session *session, bool (*is_over)(void), struct status *status);
+bool session_convert(struct session *session, enum profile_use use, bool (*is_over)(void),
+                     struct status *status);
 /* Removes the folder and what is in it. */
 void session_remove(struct session *session);
 

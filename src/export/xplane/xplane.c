@@ -103,6 +103,14 @@ bool export_xplane_with(struct source *source, const char *other, struct pool *p
     return ok;
 }
 
+/* As if merged with a capture that has nothing, and begins where the clock does. */
+bool export_xplane_plugin(struct source *source, struct pool *pool, uint64_t max_bytes,
+                          struct output *out, struct error *err)
+{
+    struct xspace_guest guest = {.plane = XSPACE_NO_PLANE};
+    return write_whole(source, &guest, pool, max_bytes, out, err);
+}
+
 /* The files written for a session. */
 struct session_files {
     const char *directory;

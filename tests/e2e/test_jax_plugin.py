@@ -1,0 +1,120 @@
+"""Kymo inside jax.profiler: found by its entry point, as after `pip install`, in a JAX that knows nothing of it otherwise."""
+
+import os
+import re
+import sys
+
+import pytest
+
+from python_traces import PACKAGE, host_lines, read, run, trace_of
+
+pytestmark = [
+    pytest.mark.plain_build,
+    pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
+]
+
+TRACE = """
+import sys, time
+import jax
+from kymo.profiler import TraceAnnotation
+
+def busy(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(1000))
+
+f = jax.jit(lambda x: (x @ x).sum())
+x = jax.numpy.ones((300, 300))
+with jax.profiler.trace(sys.argv[1]):
+    for i in range(5):
+        with TraceAnnotation("of kymo", i=i), jax.profiler.TraceAnnotation("of jax", i=i):
+            f(x).block_until_ready()
+            busy(0.04)
+print(jax.devices(), jax.default_backend())
+"""
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A folder for PYTHONPATH with what an installer would write of the package's entry points."""
+    folder = tmp_path_factory.mktemp("installed")
+    metadata = folder / "kymo-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kymo\nVersion: 0.1.0\n")
+    text = (PACKAGE.parents[2] / "pyproject.toml").read_text()
+    name, module = re.search(r'^\[project\.entry-points\.jax_plugins\]\n(\w+) = "(.+)"', text, re.M).groups()
+    (metadata / "entry_points.txt").write_text(f"[jax_plugins]\n{name} = {module}\n")
+    return str(folder)
+
+
+def traced(installed, logs, program=TRACE, **variables):
+    path = os.pathsep.join([str(PACKAGE), installed])
+    return run(program, logs, **{"PYTHONPATH": path, **variables})
+
+
+@pytest.mark.slow
+def test_a_session_has_what_both_record(kymo, tmp_path, installed):
+    logs, without = tmp_path / "logs", tmp_path / "without"
+    assert traced(installed, logs) == traced(installed, without, KYMO_JAX_PLUGIN="0") == "[CpuDevice(id=0)] cpu\n"
+    lines = host_lines(trace_of(logs))
+    [ours] = [events for events in lines.values() if any(name == "of kymo" for name, *_ in events)]
+    [theirs] = [events for events in lines.values() if any(name == "of jax" for name, *_ in events)]
+    pairs = zip([e for e in ours if e[0] == "of kymo"], [e for e in theirs if e[0] == "of jax"], strict=True)
+    for number, (outer, inner) in enumerate(pairs):
+        assert outer[3]["i"] == inner[3]["i"] == number
+        assert outer[1] <= inner[1] + 1e5 and inner[2] <= outer[2] + 1e5  # one clock, to 0.1 ms
+    # Stacks: most samples are in busy().
+    [samples] = [events for (_, name), events in lines.items() if name.startswith("samples of MainThread")]
+    assert sum(end - start for name, start, end, _ in samples if name.endswith(" busy")) > 0.1e9
+    # The rest is what JAX writes without Kymo.
+    assert {"/host:CPU", "/host:metadata", "Task Environment"} <= {plane.name for plane in read(trace_of(without)).planes}
+    assert not any(name.startswith("samples") for _, name in host_lines(trace_of(without)))
+    document = kymo.ok("view", trace_of(logs), "--output-format", "json")
+    assert '"of kymo"' in document and '"of jax"' in document
+
+
+@pytest.mark.slow
+def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_records(kymo, tmp_path, installed):
+    path = os.pathsep.join([str(PACKAGE), installed])
+    result = kymo.run("inspect", "-o", tmp_path / "session", sys.executable, "-c", TRACE, tmp_path / "logs",
+                      env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"})
+    assert result.returncode == 0, result.stderr
+    names = {name for events in host_lines(trace_of(tmp_path / "logs")).values() for name, *_ in events}
+    assert "of jax" in names and "of kymo" not in names
+    assert "of kymo" in kymo.ok("view", "-d", tmp_path / "session", "--output-format", "json")
+
+
+@pytest.mark.slow
+def test_sessions_follow_one_another_and_leave_nothing_behind(tmp_path, installed):
+    (tmp_path / "tmp").mkdir()
+    program = TRACE.replace("with jax.profiler.trace(sys.argv[1]):", "for n in range(3):\n  with jax.profiler.trace(f'{sys.argv[1]}/{n}'):")
+    program = re.sub(r"^    (?=for i|    )", r"      ", program, flags=re.M).replace("busy(0.04)", "busy(0.01)")
+    traced(installed, tmp_path / "logs", program, TMPDIR=str(tmp_path / "tmp"))
+    for number in range(3):
+        names = [name for events in host_lines(trace_of(tmp_path / "logs" / str(number))).values() for name, *_ in events]
+        assert names.count("of kymo") == names.count("of jax") == 5
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_without_the_program_the_session_has_what_jax_records(tmp_path, installed):
+    """The library finds no program that makes a profile: JAX logs the error and writes its own planes."""
+    libraries = tmp_path / "lib"
+    libraries.mkdir()
+    for library in ("libkymo-server.so", "libkymo.so.0"):
+        (libraries / library).write_bytes((PACKAGE.parents[1] / library).read_bytes())
+    traced(installed, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere")
+    names = {name for events in host_lines(trace_of(tmp_path / "logs")).values() for name, *_ in events}
+    assert "of jax" in names and "of kymo" not in names
+
+
+def test_it_takes_little_time_to_register(installed):
+    program = """
+import time
+import jax, jaxlib.xla_client, jaxlib._profiler
+started = time.perf_counter()
+import kymo.jax_plugin
+kymo.jax_plugin.initialize()
+print(time.perf_counter() - started)
+"""
+    assert min(float(run(program)) for _ in range(3)) < 0.005
