@@ -151,7 +151,8 @@ def device_memory_profile(backend: str | None = None) -> bytes:
         import jax.profiler
     except ImportError:
         raise RuntimeError("a profile of device memory is made by JAX, which is not installed") from None
-    return cast(bytes, jax.profiler.device_memory_profile(backend))
+    profile: bytes = jax.profiler.device_memory_profile(backend)
+    return profile
 
 
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
