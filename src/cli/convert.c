@@ -88,10 +88,10 @@ static bool convert_to_file(struct opened *opened, const struct convert_options 
     bool ok = open_capture(opened, options, err);
     if (ok) {
         struct progress *progress = progress_start(opened->source, "converting");
-        ok = options->other ? export_xplane_with(opened->source, options->other, opened->pool,
-                                                 XPLANE_MAX_BYTES, &out, err)
-                            : export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out,
-                                            err);
+        ok = options->other
+                 ? export_xplane_with(opened->source, options->other, opened->pool,
+                                      XPLANE_MAX_BYTES, &out, err)
+                 : export_xplane(opened->source, opened->pool, XPLANE_MAX_BYTES, &out, err);
         progress_stop(progress);
     }
     if (ok)

@@ -130,8 +130,7 @@ static const char *read_host_plane(struct xspace_guest *guest, const struct pb_f
             *array_push(&guest->lines) = read_line(&field, whole, &problem);
             continue;
         }
-        if (field.tag == PB_TAG(XPLANE_ID, PB_VARINT) ||
-            field.tag == PB_TAG(XPLANE_NAME, PB_BYTES))
+        if (field.tag == PB_TAG(XPLANE_ID, PB_VARINT) || field.tag == PB_TAG(XPLANE_NAME, PB_BYTES))
             continue;
         if (field.tag == PB_TAG(XPLANE_EVENT_METADATA, PB_BYTES) ||
             field.tag == PB_TAG(XPLANE_STAT_METADATA, PB_BYTES))
@@ -203,8 +202,7 @@ void xspace_guest_find_plane(struct xspace *space)
 void xspace_guest_place_line(const struct xspace *space, struct xspace_line *line)
 {
     struct xspace_guest *guest = space->guest;
-    const struct host *host =
-        &space->catalog->hosts.items[space->planes.items[line->plane].host];
+    const struct host *host = &space->catalog->hosts.items[space->planes.items[line->plane].host];
     int64_t later_ns = sub_saturated(host->start_epoch_ns, guest->start_ns);
     line->stamp_ns = later_ns;
     for (size_t i = 0; line->plane == guest->plane && i < guest->lines.count; i++) {
@@ -214,8 +212,8 @@ void xspace_guest_place_line(const struct xspace *space, struct xspace_line *lin
         other->is_merged = true;
         line->guest = other;
         line->stamp_ns = other->stamp_ns;
-        line->zero_ps = (int64_t)((uint64_t)line->zero_ps +
-                                  (uint64_t)(other->stamp_ns - later_ns) * PS_PER_NS);
+        line->zero_ps =
+            (int64_t)((uint64_t)line->zero_ps + (uint64_t)(other->stamp_ns - later_ns) * PS_PER_NS);
         return;
     }
 }
@@ -239,14 +237,14 @@ static void add_events(xspace_chunks *chunks, const struct xspace_line *line, ui
             else if (part.tag == PB_TAG(XEVENT_DURATION_PS, PB_VARINT))
                 duration_ps = (int64_t)part.value;
         }
-        *array_push(chunks) = (struct xspace_chunk){
-            .line = number,
-            .lane = line->lane,
-            .order = (int64_t)((uint64_t)line->zero_ps + (uint64_t)offset_ps),
-            .tie = sub_saturated(0, duration_ps),
-            .number = (uint64_t)1 << 63 | count++,
-            .data = (const char *)start,
-            .size = (size_t)(in.at - start)};
+        *array_push(chunks) =
+            (struct xspace_chunk){.line = number,
+                                  .lane = line->lane,
+                                  .order = (int64_t)((uint64_t)line->zero_ps + (uint64_t)offset_ps),
+                                  .tie = sub_saturated(0, duration_ps),
+                                  .number = (uint64_t)1 << 63 | count++,
+                                  .data = (const char *)start,
+                                  .size = (size_t)(in.at - start)};
     }
 }
 

@@ -47,7 +47,8 @@ static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
 /* Hosts of other formats with a known start time get a Task Environment plane, as JAX writes it. */
 static void add_task_environment(struct xspace *space, uint32_t host)
 {
-    if (!space->is_copy && !space->guest && space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
+    if (!space->is_copy && !space->guest &&
+        space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
         add_plane(space, host, TRACK_NONE);
 }
 

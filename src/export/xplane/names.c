@@ -402,7 +402,8 @@ static void name_source(struct naming *naming, struct intern *names, uint64_t nu
     put_constant_stats(naming, XPLANE_STATS, &source->args);
     int64_t process = catalog->tracks.items[source->parent].id;
     bool has_process = first_id(naming, USE_KEY) > 1 && naming->space->guest->has_process;
-    if (!is_copy && process != 0 && !has_process && !catalog_arg(catalog, &source->args, TEXT("process_id")))
+    if (!is_copy && process != 0 && !has_process &&
+        !catalog_arg(catalog, &source->args, TEXT("process_id")))
         add_plane_stat(naming, "process_id", ARG_INT, process);
     reset_ids(naming);
     name_types(naming);
@@ -448,8 +449,7 @@ void xspace_name(struct xspace *space, xspace_uses *uses)
             intern_free(&names);
             intern_init(&names);
         }
-        struct naming naming = {
-            .space = space, .plane = plane, .front = &front, .back = &back};
+        struct naming naming = {.space = space, .plane = plane, .front = &front, .back = &back};
         naming.next_id = first_id(&naming, USE_KEY);
         naming.uses = uses->items ? uses->items + next : NULL;
         for (; next < uses->count && xspace_use_plane(uses->items[next]) == i; next++)
