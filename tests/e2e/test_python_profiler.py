@@ -349,10 +349,10 @@ def test_importing_the_profiler_is_quick_and_imports_little():
     assert {"jax", "numpy", "pyarrow", "pandas", "torch", "subprocess", "socket", "ctypes", "asyncio"} & set(heavy) == set()
     seconds = min(float(run("""
         import time
-        begin = time.perf_counter()
+        begin = time.process_time()
         import kymo.profiler
-        print(time.perf_counter() - begin)
-    """)) for _ in range(3))
+        print(time.process_time() - begin)
+    """)) for _ in range(5))
     assert seconds < 0.05
 
 
@@ -380,3 +380,41 @@ def test_a_merge_that_cannot_be_is_refused(kymo, tmp_path):
     kymo.ok("convert", tmp_path / "session", out, "--merge", MERGE)
     whole = read(out)
     assert {plane.name for plane in read(MERGE).planes} <= {plane.name for plane in whole.planes}
+
+
+SERVER = PACKAGE.parents[1] / "libkymo-server.so"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SERVER.exists(), reason="built without the server")
+@pytest.mark.parametrize("module", MODULES)
+def test_the_server_of_the_guide_starts_once_and_stops(kymo, tmp_path, module):
+    run_traced(module, f"""
+        import os, socket, subprocess, threading
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        def refused(call, *arguments):
+            try:
+                call(*arguments)
+            except ValueError as problem:
+                return str(problem)
+        server = profiler.start_server(port)
+        assert server is not None
+        assert refused(profiler.start_server, port) == "Only one profiler server can be active at a time."
+        is_over = False
+        def work_on():
+            while not is_over:
+                with profiler.TraceAnnotation("work"):
+                    sum(range(1000))
+        thread = threading.Thread(target=work_on)
+        thread.start()
+        result = subprocess.run([{str(kymo.path)!r}, "capture", "--connect", f"localhost:{{port}}", "--duration-ms", "300", "-o", logs],
+                                capture_output=True, text=True)
+        is_over = True
+        thread.join()
+        assert result.returncode == 0, result.stderr
+        del server
+        profiler.stop_server()
+        assert refused(profiler.stop_server) == "No active profiler server."
+    """, tmp_path)
+    assert "work" in {event[0] for events in host_lines(trace_of(tmp_path)).values() for event in events}
