@@ -74,7 +74,7 @@ class profile:
         _kymo.start(self.output_dir, level=3, cpu_util_ms=samples, host_memory_ms=samples)
         self._is_running = True
         if self._type == "trace":
-            _kymo.trace_frames()
+            _kymo.trace_frames(exclude=("kymo",))
         if self._type == "operator" and not self._traced_only:
             self._operators = _record_operators()
         self._timer = threading.Timer(self._seconds, self._end)

@@ -186,7 +186,7 @@ def _begin(started: _Trace) -> None:
             started.has_samples = True
         elif options.python_tracer_level > 0:
             _kymo.trace_frames(min_duration_us=configuration.get("kymo_python_min_duration_us", 0),
-                               exclude=configuration.get("kymo_python_exclude", ()))
+                               exclude=("kymo", *configuration.get("kymo_python_exclude", ())))
             started.has_frames = True
     except BaseException:
         _give_up(started)
