@@ -102,6 +102,7 @@ struct xspace_line {
     int64_t zero_ps;                       /* profile time that event offsets are relative to */
     const struct xspace_guest_line *guest; /* whose events are here, too; or NULL */
     size_t first_chunk, end_chunk;
+    uint64_t chunk_bytes; /* of all its chunks */
 };
 
 struct xspace_plane {
