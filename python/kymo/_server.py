@@ -75,7 +75,7 @@ def _hooks(ctypes: Any) -> Any:
         fields = dict(_fields(memoryview(ctypes.string_at(options, size) if options else b"")))
         has_frames = fields.get(_PYTHON_TRACER_LEVEL, 0) > 0
         if has_frames:
-            _kymo.trace_frames(exclude=("kymo",))
+            _kymo.trace_frames(level=2, exclude=("kymo",))
 
     def end() -> None:
         nonlocal has_frames

@@ -185,7 +185,8 @@ def _begin(started: _Trace) -> None:
             _kymo.sample_stacks(configuration["kymo_python_sample_hz"])
             started.has_samples = True
         elif options.python_tracer_level > 0:
-            _kymo.trace_frames(min_duration_us=configuration.get("kymo_python_min_duration_us", 0),
+            _kymo.trace_frames(level=2 if configuration.get("kymo_python_c_functions", True) else 1,
+                               min_duration_us=configuration.get("kymo_python_min_duration_us", 0),
                                exclude=("kymo", *configuration.get("kymo_python_exclude", ())))
             started.has_frames = True
     except BaseException:

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from python_traces import MODULES, PACKAGE, host_lines, nesting, read, run, run_traced, trace_of
+from python_traces import HEAD, MODULES, PACKAGE, host_lines, nesting, read, run, run_traced, trace_of
 
 pytestmark = [
     pytest.mark.plain_build,
@@ -126,6 +126,53 @@ def test_annotations_have_the_same_names_args_and_nesting_with_both(tmp_path):
     assert main[:5] == [(0, "train"), (1, "load"), (1, "compute"), (2, "PjitFunction(<lambda>)"), (3, "PjitFunction(<lambda>)")]
     assert ("train", [("_r", 1), ("loss", 0.5), ("phase", "warm"), ("step_num", 2)]) in stats
     assert [(0, "in thread"), (1, "PjitFunction(<lambda>)"), (2, "PjitFunction(<lambda>)")] in nested
+
+
+FRAMES = '''
+import threading, time
+def leaf(n):
+    return sum(range(n))
+def outer():
+    for n in (1, 2):
+        leaf(n)
+class Model:
+    def step(self):
+        outer()
+        time.sleep(0.001)
+def numbers():
+    yield 1
+    yield 2
+def fails():
+    raise KeyError
+def program():
+    Model().step()
+    list(numbers())
+    try:
+        fails()
+    except KeyError:
+        pass
+    thread = threading.Thread(target=outer)
+    thread.start()
+    thread.join()
+with profiler.trace(logs):
+    program()
+'''
+
+
+@pytest.mark.slow
+def test_python_functions_have_the_same_names_and_nesting_with_both(tmp_path):
+    found = {}
+    for module in MODULES:
+        file = tmp_path / "frames.py"
+        file.write_text(HEAD.format(module=module) + FRAMES)
+        run(f"import runpy; runpy.run_path({str(file)!r}, run_name='__main__')", tmp_path / module)
+        lines = host_lines(trace_of(tmp_path / module)).values()
+        names = {event[0] for events in lines for event in events
+                 if event[0].startswith("$frames.py") and "<module>" not in event[0] or event[0] in ("$builtins sum", "$time sleep")}
+        found[module] = sorted(nested for nested in (nesting(events, names) for events in lines) if nested)
+    assert found["kymo.profiler"] == found["jax.profiler"]
+    [main] = [nested for nested in found["kymo.profiler"] if len(nested) > 6]
+    assert [depth for depth, _ in main][:7] == [0, 1, 2, 3, 4, 3, 4] and main[4] == (4, "$builtins sum")
 
 
 NAMES = ("train", "compute", "load", "PjitFunction(<lambda>)")
