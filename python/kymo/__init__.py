@@ -12,9 +12,10 @@ The submodules are imported when they are used: ``kymo.profiler`` records, ``kym
 
 from __future__ import annotations
 
-import typing as _typing
+TYPE_CHECKING = False  # `typing` takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
-if _typing.TYPE_CHECKING:
     from kymo import data, neuron, profiler, torch
     from kymo.profile import Profile
     from kymo.profile import open_profile as open
@@ -23,7 +24,7 @@ __version__ = "0.1.0"
 __all__ = ["Profile", "__version__", "data", "neuron", "open", "profiler", "torch"]
 
 
-def __getattr__(name: str) -> _typing.Any:
+def __getattr__(name: str) -> Any:
     import importlib
     if name in ("data", "neuron", "profiler", "torch"):
         return importlib.import_module("kymo." + name)

@@ -136,6 +136,7 @@ KYMO_KEYS: dict[str, _Check] = {
     "kymo_host_memory_ms": _number(0, 2**32 - 1),
     "kymo_python_min_duration_us": _number(0),
     "kymo_python_exclude": _modules,
+    "kymo_python_c_functions": _flag,
     "kymo_python_sample_hz": _number(0, 1000),
 }
 

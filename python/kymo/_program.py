@@ -67,7 +67,8 @@ def run(*arguments: str, **options: Any) -> str:
         raise ProgramError(said or f"kymo {arguments[0]} failed with {result.returncode}")
     if said:
         sys.stderr.write(said + "\n")
-    return result.stdout.decode(errors="surrogateescape")
+    output: str = result.stdout.decode(errors="surrogateescape")
+    return output
 
 
 def main() -> NoReturn:

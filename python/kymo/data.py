@@ -149,9 +149,13 @@ class ProfileEvent:
 
     @property
     def stats(self) -> Iterator[tuple[str, _Value | None]]:
-        """(name, value) of the event, then of its type."""
+        """(name, value) of the event."""
         for stat in self._stats:
             yield self._names.stat(stat)
+
+    @property
+    def type_stats(self) -> Iterator[tuple[str, _Value | None]]:
+        """(name, value) of all events of its type: of TPUs, what an operation is. jaxlib's events do not have it."""
         for stat in self._names.events.get(self._type, ("", []))[1]:
             yield self._names.stat(stat)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Dict, Iterator
 
 from kymo import _program
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kymo.data import ProfileData
 
-_Row = dict  # of column names and values
+_Row = Dict[str, Any]  # of column names and values
 
 
 def open_profile(path: os.PathLike[str] | str) -> Profile:

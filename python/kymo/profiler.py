@@ -151,7 +151,8 @@ def device_memory_profile(backend: str | None = None) -> bytes:
         import jax.profiler
     except ImportError:
         raise RuntimeError("a profile of device memory is made by JAX, which is not installed") from None
-    return cast(bytes, jax.profiler.device_memory_profile(backend))
+    profile: bytes = jax.profiler.device_memory_profile(backend)
+    return profile
 
 
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
@@ -184,8 +185,9 @@ def _begin(started: _Trace) -> None:
             _kymo.sample_stacks(configuration["kymo_python_sample_hz"])
             started.has_samples = True
         elif options.python_tracer_level > 0:
-            _kymo.trace_frames(min_duration_us=configuration.get("kymo_python_min_duration_us", 0),
-                               exclude=configuration.get("kymo_python_exclude", ()))
+            _kymo.trace_frames(level=2 if configuration.get("kymo_python_c_functions", True) else 1,
+                               min_duration_us=configuration.get("kymo_python_min_duration_us", 0),
+                               exclude=("kymo", *configuration.get("kymo_python_exclude", ())))
             started.has_frames = True
     except BaseException:
         _give_up(started)

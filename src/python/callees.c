@@ -190,9 +190,9 @@ const struct callee *callees_add_code(struct callees *callees, PyObject *code,
     if (!is_left_out(callees, globals ? globals : PyEval_GetGlobals(), file)) {
         const char *slash = strrchr(file, '/');
         copy_attribute(function, sizeof function, code, "co_name", "<unknown>");
-        snprintf(name, sizeof name, "$%s:%ld %s", slash ? slash + 1 : file, line_of(code),
-                 function);
-        callee.type = kymo_type_id(name, KYMO_SOFTWARE, 2);
+        long line = line_of(code);
+        snprintf(name, sizeof name, "$%s:%ld %s", slash ? slash + 1 : file, line, function);
+        callee.type = kymo_type_id_at(name, 2, file, (uint32_t)line);
     }
     PyErr_Clear();
     PyErr_Restore(error, value, traceback);

@@ -335,6 +335,12 @@ uint32_t kymo_type_id(const char *name, enum kymo_group group, int level)
     return id;
 }
 
+uint32_t kymo_type_id_at(const char *name, int level, const char *file, uint32_t line)
+{
+    mine();
+    return names_located(name, level, file, line);
+}
+
 void kymo_lane_record(struct kymo_lane *lane, const struct kymo_lane_event *event,
                       const struct kymo_arg *args, size_t count)
 {

@@ -223,6 +223,47 @@ uint32_t names_value(const char *text)
     return find_by_address(text, VALUES_SIZE);
 }
 
+/* The lock is held. The same as a text, of which the place is a part. */
+static uint32_t add_located(const char *text, int level, uint32_t file, uint32_t line)
+{
+    struct table *table = roomy_table();
+    if (!table)
+        return 0;
+    size_t size = bounded_size(text);
+    uint32_t hash = hash_text(text, size, file * 0x9E3779B1u + line);
+    for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
+        uint64_t slot = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
+        if (slot == 0)
+            break;
+        const struct ring_name *name = name_of((uint32_t)slot);
+        if (slot >> 32 == hash && name->file == file && name->line == line &&
+            is_text((uint32_t)slot, text, size, RING_SOFTWARE, level))
+            return (uint32_t)slot;
+    }
+    uint32_t id = append((struct ring_name){.size = (uint32_t)size,
+                                            .level = (uint8_t)level,
+                                            .file = file,
+                                            .line = line},
+                         text, DYNAMIC_SIZE);
+    if (id)
+        insert(table, (uint64_t)hash << 32 | id);
+    return id;
+}
+
+uint32_t names_located(const char *text, int level, const char *file, uint32_t line)
+{
+    names_lock();
+    uint32_t id = 0;
+    if (names.open && text) {
+        uint32_t place = file ? add_text(file, bounded_size(file), 0, 0, DYNAMIC_SIZE) : 0;
+        id = add_located(text, level, place, line);
+        if (id == 0)
+            count_lost();
+    }
+    names_unlock();
+    return id;
+}
+
 uint32_t names_site(struct kymo_site *site)
 {
     names_lock();

@@ -30,6 +30,8 @@ uint32_t names_key(const char *key);
 /* A value. There may be any number of them: they get no more than half of the room, and what finds
  * none goes into the ring. */
 uint32_t names_value(const char *text);
+/* An event type with its place in a source file, which may be NULL. */
+uint32_t names_located(const char *text, int level, const char *file, uint32_t line);
 uint32_t names_site(struct kymo_site *site);
 /* The number of a site's key, remembered in the site. */
 uint32_t names_site_key(struct kymo_site *site, const char *key);

@@ -2,7 +2,6 @@
  * Serves the web UI from files embedded in the program.
  */
 #include "serve/assets.h"
-#include "serve/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,23 @@
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "     \
     "data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; manifest-src "     \
     "'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+
+static bool in_frames; /* set before the server starts */
+
+void assets_allow_in_frames(void)
+{
+    in_frames = true;
+}
+
+bool assets_allowed_in_frames(void)
+{
+    return in_frames;
+}
+
+static const char *frame_ancestors(void)
+{
+    return in_frames ? "http://localhost:* http://127.0.0.1:*" : "'none'";
+}
 
 static const char built_in[] =
     "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Kymo</title>"
@@ -48,8 +64,7 @@ static bool names_file(const struct request *request)
 static void reply_built_in(struct reply *reply)
 {
     reply->type = "text/html; charset=utf-8";
-    reply_header(reply, "Content-Security-Policy", POLICY "%s",
-                 http_frame_ancestors());
+    reply_header(reply, "Content-Security-Policy", POLICY "%s", frame_ancestors());
     output_text(&reply->body, built_in);
 }
 
@@ -99,8 +114,7 @@ void assets_reply(struct request *request, struct reply *reply)
     reply_header(reply, "Vary", "Accept-Encoding");
     reply_header(reply, "Cache-Control",
                  is_lasting ? "public, max-age=31536000, immutable" : "no-cache");
-    reply_header(reply, "Content-Security-Policy", POLICY "%s",
-                 http_frame_ancestors());
+    reply_header(reply, "Content-Security-Policy", POLICY "%s", frame_ancestors());
     if (known && strstr(known, asset->tag))
         reply->status = MHD_HTTP_NOT_MODIFIED;
     else

@@ -19,4 +19,8 @@ extern const size_t asset_count;
 /* Replies with the file at the request's path, or index.html if the path names no file. */
 void assets_reply(struct request *request, struct reply *reply);
 
+/* Lets pages of this machine show the UI in a frame; call it before the server starts. */
+void assets_allow_in_frames(void);
+bool assets_allowed_in_frames(void);
+
 #endif

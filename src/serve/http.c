@@ -200,18 +200,6 @@ static bool is_safe_method(const char *method)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-static bool frames_allowed; /* set before the server starts */
-
-void http_allow_frames(void)
-{
-    frames_allowed = true;
-}
-
-const char *http_frame_ancestors(void)
-{
-    return frames_allowed ? "http://localhost:* http://127.0.0.1:*" : "'none'";
-}
-
 /* Of every response: what protects its content, and when to come back to a server that is busy. */
 static void add_headers(struct MHD_Response *response, const struct reply *reply)
 {
@@ -220,7 +208,7 @@ static void add_headers(struct MHD_Response *response, const struct reply *reply
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
     MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-    if (!frames_allowed)
+    if (!assets_allowed_in_frames())
         MHD_add_response_header(response, "X-Frame-Options", "DENY");
     bool has_cache = false;
     for (size_t i = 0; i < reply->header_count; i++) {

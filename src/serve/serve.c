@@ -4,6 +4,7 @@
 #include "serve/serve.h"
 
 #include "serve/access.h"
+#include "serve/assets.h"
 #include "serve/http.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"
@@ -217,7 +218,7 @@ bool serve_run(const struct serve_options *options, struct error *err)
     char made[TOKEN_SIZE];
     bool is_open = !is_loopback(host);
     if (options->allows_frames)
-        http_allow_frames();
+        assets_allow_in_frames();
     if (token && is_open && strlen(token) < MIN_TOKEN)
         return error_set(err,
                          "the token is too short: non-loopback addresses need at least %d "

@@ -642,5 +642,5 @@ def test_help_shows_both_forms(kymo):
     text = kymo.ok("convert", "--help")
     assert "usage: kymo convert [options] CAPTURE FILE.xplane.pb|DIR" in text
     examples = text.split("\nexamples:\n")[1].splitlines()
-    assert len(examples) == 3 and all(line.startswith("  kymo convert ") for line in examples)
+    assert len(examples) == 4 and all(line.startswith("  kymo convert ") for line in examples)
     assert "\n  convert " in kymo.ok("--help")

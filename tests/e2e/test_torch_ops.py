@@ -127,7 +127,7 @@ def test_inspect_sets_the_variables_and_refuses_what_cannot_be(kymo, machine, tm
         del environment[name]
     show = ["sh", "-c", 'echo "$PYTHONPATH $KYMO_TORCH_OPS"']
     inspect = ["inspect", "-o", tmp_path / "out", "--log-level", "error"]
-    assert kymo.ok(*inspect, "--torch-ops", *show, env=environment) == f"{ROOT / 'lib' / 'kymo' / 'python'}:/own/folder 1\n"
+    assert kymo.ok(*inspect, "--torch-ops", *show, env=environment) == f"{ROOT / 'lib' / 'kymo' / 'python-start'}:/own/folder 1\n"
     assert kymo.ok(*inspect, *show, env=environment) == "/own/folder \n"
     for option, value, why in (("--device", "none", "GPUs are not recorded"), ("--gpu-enable-nvtx-tracking", "false", "operators are NVTX ranges")):
         result = kymo.run(*inspect, "--torch-ops", option, value, *show, env=environment)

@@ -343,20 +343,27 @@ static void order_chunks(struct xspace *space)
                NULL);
     size_t next = 0;
     for (uint32_t i = 0; i < space->lines.count; i++) {
-        space->lines.items[i].first_chunk = next;
-        while (next < space->chunks.count && xspace_chunk_at(space, next)->line == i)
-            next++;
-        space->lines.items[i].end_chunk = next;
+        struct xspace_line *line = &space->lines.items[i];
+        line->first_chunk = next;
+        for (; next < space->chunks.count && xspace_chunk_at(space, next)->line == i; next++)
+            line->chunk_bytes += space->chunks.items[next].size;
+        line->end_chunk = next;
     }
 }
 
 static void collect_chunks(struct xspace *space, struct encode_worker *worker)
 {
     size_t count = space->chunks.count;
-    array_reserve(&space->chunks, count + worker->chunks.count);
-    space->chunks.count += worker->chunks.count;
-    for (size_t i = 0; i < worker->chunks.count; i++)
-        *xspace_chunk_at(space, count + i) = worker->chunks.items[i];
+    if (count == 0) { /* often there is one worker with chunks: no copy */
+        array_free(&space->chunks);
+        space->chunks = worker->chunks;
+        worker->chunks = (xspace_chunks){0};
+    } else {
+        array_reserve(&space->chunks, count + worker->chunks.count);
+        space->chunks.count += worker->chunks.count;
+        for (size_t i = 0; i < worker->chunks.count; i++)
+            *xspace_chunk_at(space, count + i) = worker->chunks.items[i];
+    }
     char **block;
     array_each (block, &worker->blocks)
         *array_push(&space->blocks) = *block;

@@ -56,8 +56,7 @@ static uint64_t plane_size(const struct xspace *space, const struct xspace_plane
     uint64_t size = frame_size(space, plane);
     for (size_t i = plane->first_line; i < plane->end_line; i++) {
         const struct xspace_line *line = &space->lines.items[i];
-        size += line_frame_size(space, line) +
-                xspace_chunks_size(space, line->first_chunk, line->end_chunk);
+        size += line_frame_size(space, line) + line->chunk_bytes;
     }
     return size;
 }

@@ -99,9 +99,10 @@ struct xspace_line {
     bool is_counter; /* several counters, in time order */
     bool by_time;    /* each event is a chunk, sorted by time; otherwise in source order */
     int64_t id, stamp_ns;
-    int64_t zero_ps; /* profile time that event offsets are relative to */
+    int64_t zero_ps;                       /* profile time that event offsets are relative to */
     const struct xspace_guest_line *guest; /* whose events are here, too; or NULL */
     size_t first_chunk, end_chunk;
+    uint64_t chunk_bytes; /* of all its chunks */
 };
 
 struct xspace_plane {

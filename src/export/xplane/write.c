@@ -83,9 +83,10 @@ static uint64_t line_size(const struct xspace *space, const struct xspace_slice 
                           const struct xspace_line *line, struct line_fields *fields)
 {
     struct chunk_range range = chunks_in(slice, line);
+    bool is_whole = range.first == line->first_chunk && range.end == line->end_chunk;
     put_line_fields(space, line, fields);
     return fields->head.size + fields->tail.size +
-           xspace_chunks_size(space, range.first, range.end);
+           (is_whole ? line->chunk_bytes : xspace_chunks_size(space, range.first, range.end));
 }
 
 static void write_chunks(const struct xspace *space, struct chunk_range range, struct output *out)

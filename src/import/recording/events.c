@@ -216,7 +216,8 @@ static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
 }
 
 /* The next value of a column; 0 when the block does not have the column. */
-static bool next_number(struct recorded_walk *walk, size_t column, uint64_t *number)
+static inline __attribute__((always_inline)) bool next_number(struct recorded_walk *walk,
+                                                              size_t column, uint64_t *number)
 {
     struct pb_reader *in = &walk->columns[column];
     *number = 0;

@@ -250,6 +250,30 @@ static void add_category(const struct pass *pass, const struct recorded *event, 
     known->args = catalog_keep_args(catalog, &arg, 1);
 }
 
+/* Types of one name are different ones if they are at different places of the source. */
+static uint32_t type_of(struct pass *pass, const struct recorded_name *name)
+{
+    struct recording *recording = pass->recording;
+    struct catalog *catalog = &recording->base.source.catalog;
+    const struct recorded_file *events = &pass->process->events;
+    if (name->file == 0 || name->file >= events->names.count || name->string == STRING_NONE)
+        return named_type(catalog, &recording->base.types, name->string);
+    uint32_t file = events->names.items[name->file].string;
+    const uint32_t place[3] = {name->string, file, name->line};
+    uint64_t key = hash_bytes(place, sizeof place);
+    uint32_t type = idmap_get(&recording->located, key);
+    if (type != IDMAP_NONE)
+        return type;
+    struct arg args[2];
+    arg_put(&args[0], catalog_key(catalog, TEXT("file")), ARG_STRING, 0, file);
+    arg_put(&args[1], catalog_key(catalog, TEXT("line")), ARG_UINT, 0, name->line);
+    type = (uint32_t)catalog->types.count;
+    *array_push(&catalog->types) =
+        (struct event_type){.name = name->string, .args = catalog_keep_args(catalog, args, 2)};
+    idmap_put(&recording->located, key, type);
+    return type;
+}
+
 static void lay_out(struct pass *pass, const struct recorded *event,
                     const struct runtime_event *whole)
 {
@@ -257,17 +281,8 @@ static void lay_out(struct pass *pass, const struct recorded *event,
     struct process *process = pass->process;
     struct time_span *span = &process->facts.span;
     const struct recorded_name *name = &process->events.names.items[event->name];
-    size_t types = catalog->types.count;
-    uint32_t type = named_type(catalog, &pass->recording->base.types, name->string);
+    uint32_t type = type_of(pass, name);
     process->types[event->name] = type;
-    if (catalog->types.count > types && name->file > 0 &&
-        name->file < process->events.names.count) {
-        struct arg args[2];
-        arg_put(&args[0], catalog_key(catalog, TEXT("file")), ARG_STRING, 0,
-                process->events.names.items[name->file].string);
-        arg_put(&args[1], catalog_key(catalog, TEXT("line")), ARG_UINT, 0, name->line);
-        catalog->types.items[type].args = catalog_keep_args(catalog, args, 2);
-    }
     add_category(pass, event, type);
     uint32_t track = lane_of(pass, event, whole);
     catalog->tracks.items[track].events++;

@@ -146,6 +146,7 @@ struct recording {
     struct record_source base; /* its files: ntrace.pb of each process */
     ARRAY(struct process) processes;
     struct known_keys keys;
+    struct idmap located; /* event types, by their name and place in the source */
 };
 
 /* Counts an event, or pushes it when there is a pusher, with the args added to that. */

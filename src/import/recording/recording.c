@@ -31,6 +31,7 @@ static void recording_close(struct source *base)
         xla_ranges_free(&process->ranges);
     }
     array_free(&recording->processes);
+    idmap_free(&recording->located);
     record_source_free(&recording->base);
     mem_free(recording);
 }

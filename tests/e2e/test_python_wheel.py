@@ -1,0 +1,89 @@
+"""The wheel: built by pip, installed into a new environment on a path with spaces, complete."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import pytest
+
+from conftest import DATA, ROOT
+
+pytestmark = [pytest.mark.plain_build, pytest.mark.slow]
+
+
+def builder():
+    """A Python that has scikit-build-core, so that nothing is downloaded."""
+    for python in (sys.executable, ROOT / "build" / "venv" / "bin" / "python"):
+        if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import scikit_build_core"], capture_output=True).returncode == 0:
+            return str(python)
+    return None
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
+        pytest.skip("Python's headers are not installed")
+    python = builder()
+    if python is None:
+        pytest.skip("scikit-build-core is not installed")
+    launcher = {"CMAKE_C_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+    result = subprocess.run([ROOT / "scripts" / "wheel.sh"], capture_output=True, text=True, timeout=900,
+                            env={**os.environ, **launcher, "PYTHON": python})
+    assert result.returncode == 0, result.stderr
+    path, size = re.fullmatch(r"(\S+): (\d+) MB\n", result.stdout).groups()
+    assert 5 < int(size) < 60
+    return ROOT / path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a folder with spaces") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin" / "pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
+    return folder
+
+
+def clean():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("KYMO", "PYTHON"))}
+
+
+def test_the_wheel_is_one_for_all_versions_of_python_and_has_all_parts(wheel):
+    assert re.search(r"-cp39-abi3-linux_(x86_64|aarch64)\.whl$", wheel.name)
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+        parts = ["kymo/__init__.py", "kymo/_kymo.abi3.so", "kymo/_kymo.pyi", "kymo/py.typed", "kymo/bin/kymo", "kymo/lib/libkymo.so.0",
+                 "kymo/lib/libkymo-nrt.so", "kymo/lib/libkymo-cuda.so", "kymo/lib/kymo/libnrt.so.1", "kymo/lib/kymo/libduckdb.so"]
+        assert [part for part in parts if part not in names] == []
+        assert [name for name in names if not name.startswith(("kymo/", "kymo-"))] == []
+
+
+def test_the_program_is_on_the_path_and_finds_its_libraries(installed, tmp_path):
+    def ok(*arguments):
+        result = subprocess.run([installed / "bin" / "kymo", *arguments], capture_output=True, text=True, cwd=tmp_path, env=clean())
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+    assert ok("--version").startswith("kymo ")
+    ok("view", DATA / "xplane" / "jax_matmul_h200.xplane.pb", "--output-format", "parquet", "--output-file", "tables")
+    assert "10584" in ok("sql", "tables", "SELECT count(*) FROM SystemProfileEvents")
+    ok("inspect", "-o", "output", "true")
+
+
+def test_a_program_is_traced_by_the_installed_package(installed, tmp_path):
+    program = """
+import sys, time
+import kymo, kymo.profiler as profiler
+with profiler.trace("my logs"):
+    with profiler.StepTraceAnnotation("train", step_num=4):
+        time.sleep(0.01)
+[row] = kymo.open("my logs").sql("SELECT duration_ns FROM SystemProfileEvents WHERE name = 'train'", format="rows")
+assert row["duration_ns"] >= 10_000_000
+assert kymo.__file__.startswith(sys.prefix)
+"""
+    result = subprocess.run([installed / "bin" / "python", "-c", program], capture_output=True, text=True, cwd=tmp_path, env=clean())
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
