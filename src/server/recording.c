@@ -192,10 +192,10 @@ static void stop_recorder(const char *session)
 static void record(const char *session)
 {
     void (*start)(const void *, size_t) = atomic_load(&start_hook);
-    void (*stop)(void) = atomic_load(&stop_hook);
     if (start)
         start(recording.options, recording.request.options_size);
     wait_for_end(recording.request.duration_ms);
+    void (*stop)(void) = atomic_load(&stop_hook);
     if (stop)
         stop();
     stop_recorder(session);

@@ -511,3 +511,13 @@ def test_python_takes_part_by_ctypes(kymo, tmp_path):
     assert http2.fields(bytes.fromhex(options))[4] == [1] and stop == "stop"
     out, _ = program.communicate("", timeout=20)
     assert out == "0\n" and program.returncode == 0
+
+
+def test_python_that_ends_in_the_middle_of_a_capture_ends_well(tmp_path):
+    code = PYTHON.replace("while len(said) < 2:", "while len(said) < 1:").split("print(said[0]")[0] + "sys.exit(7)\n"
+    program = subprocess.Popen([sys.executable, "-c", code, LIBRARY / "libkymo-server.so"], stdout=subprocess.PIPE, text=True,
+                               env=os.environ | {"TMPDIR": str(tmp_path)})  # fmt: skip
+    client = http2.Client(int(program.stdout.readline()))
+    client.call("Profile", profile_request(duration_ms=60000))
+    assert program.wait(timeout=30) == 7
+    assert list(tmp_path.iterdir()) == []
