@@ -101,9 +101,10 @@ Description: profiler for machine learning on accelerators
  the time went, answers SQL, and shows everything on a timeline in the browser.
  .
  The package has the program, the library that programs link to be recorded
- with its headers, and the library that records the calls of a Neuron runtime.
+ with its headers, the one that lets them be recorded over the network, and
+ those that record the calls of a Neuron runtime and what GPUs do.
 TEXT
-    echo "libkymo 0 kymo (>= $version)" >"$root/DEBIAN/shlibs"
+    printf '%s 0 kymo (>= %s)\n' libkymo "$version" libkymo-server "$version" >"$root/DEBIAN/shlibs"
     echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
     (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 }

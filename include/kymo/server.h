@@ -32,7 +32,7 @@ KYMO_API int kymo_serve_stop(void);
 
 /* Functions called in a thread of the server, after a capture has begun and before it ends; NULL
  * for none. `options` is the client's serialized tensorflow.ProfileOptions, valid during the call.
- * Others than the last ones set are not called for captures that begin later. */
+ * They are not called once the program exits. */
 KYMO_API void kymo_serve_hooks(void (*start)(const void *options, size_t size), void (*stop)(void));
 
 /* The library is also a plug-in of XLA (GetPjrtApi) that has no device: loaded as such, it adds what

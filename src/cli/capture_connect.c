@@ -49,10 +49,11 @@ static bool on_tick(void *context, size_t finished, size_t hosts, uint64_t bytes
     struct watch *watch = context;
     report(watch, finished, hosts);
     if (watch->is_terminal) {
+        char size[QUANTITY_SIZE];
         watch->is_shown = true;
-        fprintf(stderr, "\r\033[Kcapturing: %.1f s, %zu of %zu host%s done, %.1f MB",
+        fprintf(stderr, "\r\033[Kcapturing: %.1f s, %zu of %zu host%s done, %s",
                 (double)(now_ms() - watch->start_ms) / 1e3, finished, hosts, hosts == 1 ? "" : "s",
-                (double)bytes / 1e6);
+                format_bytes(bytes, size));
     }
     if (!watch->is_ending && interrupt_is_pending(NULL)) {
         watch->is_ending = true;
@@ -66,9 +67,10 @@ static bool on_tick(void *context, size_t finished, size_t hosts, uint64_t bytes
 static void print_session(const struct remote_session *session)
 {
     const struct remote_host *host;
+    char size[QUANTITY_SIZE];
     array_each (host, &session->hosts) {
         if (host->path)
-            log_info("%s: %.1f MB%s", host->address, (double)host->size_bytes / 1e6,
+            log_info("%s: %s%s", host->address, format_bytes(host->size_bytes, size),
                      host->was_written_there ? ", written by the server itself" : "");
         else
             log_error("%s: %s", host->address, host->problem.text);

@@ -49,7 +49,8 @@ struct connect_options {
          OPTION_NUMBER,                                                                            \
          &(connect).timeout_s,                                                                     \
          "S",                                                                                      \
-         "with --connect: how long to wait for answers (default: 60 s, or twice the duration)",    \
+         "with --connect: how long to wait for answers (default: the duration and 120 s, or "      \
+         "twice it)",                                                                              \
          NULL},                                                                                    \
         {"retries",                                                                                \
          0,                                                                                        \

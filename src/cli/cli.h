@@ -181,7 +181,7 @@ struct serving {
     unsigned long port, api_port; /* SERVING_DEFAULT_PORT if not given */
     const char *host, *token, *token_file, *source_root, *nki_source_root;
     unsigned long upload_limit_gib;
-    bool has_no_ui, allows_frames;
+    bool has_no_ui, allows_frames, allows_capture;
 };
 #define SERVING_DEFAULT_PORT ULONG_MAX
 #define SERVING_DEFAULTS                                                                           \
@@ -220,6 +220,13 @@ struct serving {
          &(serving).allows_frames,                                                                 \
          NULL,                                                                                     \
          "let pages of this machine, such as notebooks, show the UI in a frame",                   \
+         NULL},                                                                                    \
+        {"allow-capture",                                                                          \
+         0,                                                                                        \
+         OPTION_FLAG,                                                                              \
+         &(serving).allows_capture,                                                                \
+         NULL,                                                                                     \
+         "let users have this server connect to profilers, also on non-loopback addresses",        \
          NULL},                                                                                    \
         {"upload-limit",                                                                           \
          0,                                                                                        \

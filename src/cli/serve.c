@@ -147,6 +147,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .api = port_of(serving->api_port, SERVE_API_PORT),
                                     .has_ui = !serving->has_no_ui,
                                     .allows_frames = serving->allows_frames,
+                                    .allows_capture = serving->allows_capture,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
                                     .version = KYMO_VERSION};
     malloc_trim(0); /* returns memory used by processing to the system */

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-    DELAY_MS = 3000, /* with several hosts: time to reach them all before they start together */
-    MIN_TIMEOUT_MS = 60000,
+    DELAY_MS = 3000,     /* with several hosts: time to reach them all before they start together */
+    COLLECT_MS = 120000, /* at least, from the end of the recording to the end of the answer */
     FIRST_RETRY_MS = 500,
     MAX_RETRY_MS = 8000,
     TICK_MS = 200,
@@ -381,14 +381,11 @@ static void set_times(struct session *session)
     int64_t delay_ms = session->settings.delay_ms != SETTINGS_NO_DELAY ? session->settings.delay_ms
                        : session->addresses.count > 1                  ? DELAY_MS
                                                                        : 0;
-    uint64_t timeout_ms = options->timeout_ms;
-    if (timeout_ms == 0) {
-        timeout_ms =
-            options->duration_ms < MAX_TIMEOUT_MS ? 2 * options->duration_ms : MAX_TIMEOUT_MS;
-        timeout_ms =
-            (timeout_ms > MIN_TIMEOUT_MS ? timeout_ms : MIN_TIMEOUT_MS) + (uint64_t)delay_ms;
-    }
-    if (timeout_ms > MAX_TIMEOUT_MS)
+    uint64_t timeout_ms = options->timeout_ms, duration_ms = options->duration_ms;
+    if (timeout_ms == 0 && duration_ms < MAX_TIMEOUT_MS) /* collecting takes time as well */
+        timeout_ms = (uint64_t)delay_ms + duration_ms +
+                     (duration_ms > COLLECT_MS ? duration_ms : COLLECT_MS);
+    if (timeout_ms == 0 || timeout_ms > MAX_TIMEOUT_MS)
         timeout_ms = MAX_TIMEOUT_MS;
     session->deadline_ms = clock_ms(CLOCK_MONOTONIC) + (int64_t)timeout_ms;
     if (delay_ms > 0)

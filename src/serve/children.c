@@ -84,6 +84,23 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     return start(child, arguments, task->folder, err);
 }
 
+bool child_start_capture(struct child *child, const struct child_capture *capture,
+                         struct error *err)
+{
+    char duration[24];
+    snprintf(duration, sizeof duration, "%llu", (unsigned long long)capture->duration_ms);
+    const char *arguments[16] = {"kymo",          "capture",
+                                 "--connect",     capture->addresses,
+                                 "--output-dir",  capture->directory,
+                                 "--duration-ms", duration,
+                                 "--progress-fd", "3"};
+    if (capture->settings) {
+        arguments[10] = "--options";
+        arguments[11] = capture->settings;
+    }
+    return start(child, arguments, capture->folder, err);
+}
+
 char *child_run(const char *const *arguments, const char *folder,
                 bool (*is_over)(const struct request *request), const struct request *request)
 {

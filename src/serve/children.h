@@ -1,5 +1,6 @@
 /*
- * Child processes that run Kymo's own commands: `kymo view --ingest-only` imports a capture, others
+ * Child processes that run Kymo's own commands: `kymo view --ingest-only` imports a capture, `kymo
+ * capture --connect` takes one, others
  * write a profile in another format. Internal to serve.
  */
 #ifndef KYMO_SERVE_CHILDREN_H
@@ -24,7 +25,17 @@ struct child {
     char *log;
 };
 
+struct child_capture {
+    const char *addresses, *settings; /* settings may be NULL */
+    uint64_t duration_ms;
+    const char *directory;
+    const char *folder; /* for its log file */
+};
+
 bool child_start(struct child *child, const struct child_task *task, struct error *err);
+/* `kymo capture --connect`. */
+bool child_start_capture(struct child *child, const struct child_capture *capture,
+                         struct error *err);
 /* Runs a command to its end, or until `is_over` says so. Returns why it failed (free with
  * mem_free), or NULL. `folder` is for its log file. */
 char *child_run(const char *const *arguments, const char *folder,

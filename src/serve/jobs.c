@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32 };
+enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32, MAX_CAPTURES = 4 };
 /* Incomplete uploads older than this are removed. */
 #define ABANDONED_MS ((int64_t)24 * 3600 * 1000)
 #define JOB_FILE     "job.json"
@@ -29,6 +29,8 @@ struct running_job {
     struct child child;
     unsigned percent;
     bool is_cancelled;
+    bool is_capturing, has_captured; /* over the network, before the import */
+    char *loss;                      /* what a capture has failed to get, or NULL */
 };
 
 struct jobs {
@@ -72,6 +74,8 @@ void job_free(struct job *job)
     mem_free(job->id);
     mem_free(job->name);
     mem_free(job->source);
+    mem_free(job->addresses);
+    mem_free(job->settings);
     mem_free(job->reason);
     *job = (struct job){0};
 }
@@ -93,16 +97,20 @@ static char *value_text(const struct json_value *value)
 
 static void read_field(struct job *job, struct text key, const struct json_value *value)
 {
-    char **text = text_equal(key, TEXT("name"))     ? &job->name
-                  : text_equal(key, TEXT("source")) ? &job->source
-                  : text_equal(key, TEXT("reason")) ? &job->reason
-                                                    : NULL;
+    char **text = text_equal(key, TEXT("name"))        ? &job->name
+                  : text_equal(key, TEXT("source"))    ? &job->source
+                  : text_equal(key, TEXT("addresses")) ? &job->addresses
+                  : text_equal(key, TEXT("settings"))  ? &job->settings
+                  : text_equal(key, TEXT("reason"))    ? &job->reason
+                                                       : NULL;
     if (text && value->kind == JSON_STRING && !*text)
         *text = value_text(value);
     else if (text_equal(key, TEXT("force")))
         job->force = value->kind == JSON_TRUE;
     else if (text_equal(key, TEXT("created_ms")))
         job->created_ms = strtoll(value->text.data, NULL, 10);
+    else if (text_equal(key, TEXT("duration_ms")))
+        job->duration_ms = strtoull(value->text.data, NULL, 10);
     for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
         if (text_equal(key, TEXT("state")) && text_equal(value->text, text_of(state_names[i])))
             job->state = (enum job_state)i;
@@ -148,7 +156,9 @@ bool job_load(struct jobs *jobs, const char *id, struct job *job)
     const struct running_job *running = is_there ? find_running(jobs, id) : NULL;
     if (running) {
         job->state = JOB_PROCESSING;
-        job->percent = running->percent;
+        job->percent = running->is_capturing   ? running->percent / 2
+                       : running->has_captured ? 50 + running->percent / 2
+                                               : running->percent;
         if (running->is_cancelled) {
             job_free(job);
             is_there = false;
@@ -201,6 +211,10 @@ static bool write_job(struct jobs *jobs, const struct job *job, struct error *er
     json_bool(&json, job->force);
     json_put_int(&json, "created_ms", job->created_ms);
     put_optional(&json, "source", job->source);
+    put_optional(&json, "addresses", job->addresses);
+    put_optional(&json, "settings", job->settings);
+    if (job->addresses)
+        json_put_uint(&json, "duration_ms", job->duration_ms);
     put_optional(&json, "reason", job->reason);
     json_close(&json, '}');
     char *path = job_path(jobs, job->id);
@@ -295,15 +309,45 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
     job_free(&job);
 }
 
-static void finish(struct jobs *jobs, struct running_job *running)
+/* A capture that has got some hosts is a profile, too; the others are the reason it has. */
+static void finish(struct jobs *jobs, struct running_job *running, char *reason)
 {
-    char *reason = strip_path(jobs, running->id, child_failure(&running->child));
-    if (running->is_cancelled || !reason)
+    if (running->is_cancelled || (!reason && !running->loss))
         remove_files(jobs, running->id);
+    else if (running->is_capturing && jobs->is_stopping)
+        record_failure(jobs, running->id, "the server was stopped during the capture");
     else if (!jobs->is_stopping)
-        record_failure(jobs, running->id, reason);
-    mem_free(reason);
+        record_failure(jobs, running->id, reason ? reason : running->loss);
+    mem_free(running->loss);
     mem_free(running->id);
+}
+
+static bool start_import(struct jobs *jobs, const struct job *job, struct child *child,
+                         struct error *err);
+
+/* Goes on with the import of what was captured; false when there is nothing. */
+static bool import_captured(struct jobs *jobs, struct running_job *running, char **reason)
+{
+    char *folder = job_folder(jobs, running->id);
+    char *runs = path_format("%s/files/plugins/profile", folder);
+    struct error err;
+    struct job job;
+    bool is_there = !running->is_cancelled && !jobs->is_stopping && folder_size(runs, 2) > 0;
+    bool ok = is_there && read_job(jobs, running->id, &job);
+    if (ok) {
+        running->loss = *reason;
+        *reason = NULL;
+        running->is_capturing = false;
+        running->has_captured = true;
+        running->percent = 0;
+        ok = start_import(jobs, &job, &running->child, &err);
+        if (!ok)
+            *reason = mem_copy_text(err.text, strlen(err.text));
+        job_free(&job);
+    }
+    mem_free(runs);
+    mem_free(folder);
+    return ok;
 }
 
 static void poll_children(struct jobs *jobs)
@@ -314,7 +358,13 @@ static void poll_children(struct jobs *jobs)
             i++;
             continue;
         }
-        finish(jobs, running);
+        char *reason = strip_path(jobs, running->id, child_failure(&running->child));
+        if (running->is_capturing && import_captured(jobs, running, &reason)) {
+            i++;
+            continue;
+        }
+        finish(jobs, running, reason);
+        mem_free(reason);
         *running = jobs->running.items[--jobs->running.count];
     }
 }
@@ -351,12 +401,11 @@ static char *uploaded_sources(const char *folder)
     return NULL;
 }
 
-static void start(struct jobs *jobs, const struct job *job)
+static bool start_import(struct jobs *jobs, const struct job *job, struct child *child,
+                         struct error *err)
 {
-    struct error err;
     char *folder = job_folder(jobs, job->id), *sources = uploaded_sources(folder);
     char *files = uploaded_path(folder);
-    struct running_job running = {.id = mem_copy_text(job->id, strlen(job->id))};
     struct child_task task = {.source = job->source ? job->source : files,
                               .name = job->name,
                               .data_path = jobs->server->data_path,
@@ -365,15 +414,48 @@ static void start(struct jobs *jobs, const struct job *job)
                               .force = job->force,
                               .threads =
                                   (pool_workers(jobs->server->pool) + 1) / jobs->max_running};
-    if (child_start(&running.child, &task, &err)) {
+    bool ok = child_start(child, &task, err);
+    mem_free(folder);
+    mem_free(sources);
+    mem_free(files);
+    return ok;
+}
+
+static bool start_capture(struct jobs *jobs, const struct job *job, struct child *child,
+                          struct error *err)
+{
+    char *folder = job_folder(jobs, job->id), *files = path_format("%s/files", folder);
+    struct child_capture capture = {.addresses = job->addresses,
+                                    .settings = job->settings,
+                                    .duration_ms = job->duration_ms,
+                                    .directory = files,
+                                    .folder = folder};
+    folder_remove(files); /* of an earlier attempt */
+    bool ok = child_start_capture(child, &capture, err);
+    mem_free(folder);
+    mem_free(files);
+    return ok;
+}
+
+static void start(struct jobs *jobs, const struct job *job)
+{
+    struct error err;
+    struct running_job running = {.id = mem_copy_text(job->id, strlen(job->id)),
+                                  .is_capturing = job->addresses};
+    if (job->addresses ? start_capture(jobs, job, &running.child, &err)
+                       : start_import(jobs, job, &running.child, &err)) {
         *array_push(&jobs->running) = running;
     } else {
         record_failure(jobs, running.id, err.text);
         mem_free(running.id);
     }
-    mem_free(folder);
-    mem_free(sources);
-    mem_free(files);
+}
+
+/* Captures take place when they are asked for, whatever else there is to do. */
+static bool may_start(const struct jobs *jobs, const struct job *job)
+{
+    size_t most = job->addresses ? jobs->max_running + MAX_CAPTURES : jobs->max_running;
+    return jobs->running.count < most;
 }
 
 /* Starts queued jobs, oldest first, and removes abandoned uploads. */
@@ -396,8 +478,9 @@ static void start_next(struct jobs *jobs)
         closedir(stream);
     if (list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, oldest_first);
-    for (size_t i = 0; i < list.count && jobs->running.count < jobs->max_running; i++)
-        start(jobs, &list.items[i]);
+    for (size_t i = 0; i < list.count; i++)
+        if (may_start(jobs, &list.items[i]))
+            start(jobs, &list.items[i]);
     jobs_free(&list);
 }
 
@@ -425,7 +508,7 @@ static void *run_queue(void *context)
         /* Other servers may have queued jobs: scan every fifth tick. */
         bool is_time = jobs->is_woken || tick % 5 == 0;
         jobs->is_woken = false;
-        if (is_time && acquire_lock(jobs) && jobs->running.count < jobs->max_running)
+        if (is_time && acquire_lock(jobs))
             start_next(jobs);
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);

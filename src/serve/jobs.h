@@ -13,6 +13,9 @@ enum job_state { JOB_RECEIVING, JOB_QUEUED, JOB_PROCESSING, JOB_FAILED };
 struct job {
     char *id, *name;
     char *source; /* path of the capture if not uploaded, otherwise NULL */
+    /* To be captured over the network first; NULL and 0 if not. */
+    char *addresses, *settings;
+    uint64_t duration_ms;
     char *reason; /* why it failed, or NULL */
     enum job_state state;
     bool force;

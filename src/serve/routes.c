@@ -27,6 +27,8 @@ const struct route routes[] = {
     {"GET", "profiles/*/export", get_export, 0, NULL},
     {"GET", "profiles/*/source", get_source, 0, NULL},
     {"POST", "db/*/_search", search_database, MEDIUM_BODY, NULL},
+    {"GET", "captures", get_captures, 0, NULL},
+    {"POST", "captures", post_capture, SMALL_BODY, NULL},
     {"GET", "uploads", list_uploads, 0, NULL},
     {"POST", "uploads", post_upload, SMALL_BODY, NULL},
     {"PUT", "uploads/*/files/**", put_file, 0, begin_file},

@@ -27,6 +27,7 @@ struct serve_options {
     struct serve_port ui, api;
     bool has_ui;
     bool allows_frames;    /* of pages of this machine */
+    bool allows_capture;   /* over the network, also when the host is not loopback */
     uint64_t upload_limit; /* total bytes of all uploads */
     const char *version;   /* of the program */
 };

@@ -6,7 +6,6 @@
 
 #include "serve/access.h"
 #include "serve/handlers.h"
-#include "serve/jobs.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -128,32 +127,36 @@ static void remove_failed(struct server *server, const char *name)
     jobs_free(&jobs);
 }
 
+bool upload_create(struct server *server, struct reply *reply, const struct job *job)
+{
+    struct error err;
+    char *id;
+    if (!is_free(server, reply, job->name, job->force))
+        return false;
+    remove_failed(server, job->name);
+    if (!job_create(server->jobs, job, &id, &err)) {
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        return false;
+    }
+    reply->status = MHD_HTTP_CREATED;
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_put_text(&json, "id", text_of(id));
+    json_close(&json, '}');
+    mem_free(id);
+    return true;
+}
+
 void post_upload(struct request *request, struct reply *reply)
 {
-    struct server *server = request->server;
     struct job job = {.state = JOB_RECEIVING};
-    struct error err;
     bool is_given;
-    char *id;
-    if (!body_check(request, reply) || !body_text(request, reply, "name", &job.name) ||
-        !body_flag(request, reply, "force", &job.force, &is_given)) {
-        mem_free(job.name);
-        return;
-    }
-    if (!job.name) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"name\"");
-    } else if (is_free(server, reply, job.name, job.force)) {
-        remove_failed(server, job.name);
-        if (job_create(server->jobs, &job, &id, &err)) {
-            reply->status = MHD_HTTP_CREATED;
-            struct json json = reply_json(reply);
-            json_open(&json, '{');
-            json_put_text(&json, "id", text_of(id));
-            json_close(&json, '}');
-            mem_free(id);
-        } else {
-            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-        }
+    if (body_check(request, reply) && body_text(request, reply, "name", &job.name) &&
+        body_flag(request, reply, "force", &job.force, &is_given)) {
+        if (job.name)
+            upload_create(request->server, reply, &job);
+        else
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"name\"");
     }
     mem_free(job.name);
 }

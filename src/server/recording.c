@@ -116,10 +116,10 @@ static int open_file(void *context)
 static void record(struct session *session)
 {
     void (*start)(const void *, size_t) = atomic_load(&start_hook);
-    void (*stop)(void) = atomic_load(&stop_hook);
     if (start)
         start(recording.options, recording.request.options_size);
     wait_for_end(recording.request.duration_ms);
+    void (*stop)(void) = atomic_load(&stop_hook);
     if (stop)
         stop();
     session_stop(session);

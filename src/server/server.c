@@ -393,8 +393,11 @@ __attribute__((destructor)) static void stop_with_program(void)
 {
     if (!server.is_running)
         return;
+    recording_set_hooks(NULL, NULL); /* what they are in may have ended already */
     atomic_store(&server.is_stopping, true);
     wake_up();
     for (int i = 0; i < EXIT_MS && !atomic_load(&server.is_over); i++)
         usleep(1000);
+    if (atomic_load(&server.is_over))
+        pthread_join(server.thread, NULL);
 }

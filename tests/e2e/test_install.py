@@ -76,6 +76,22 @@ def test_libnrt_lies_apart_and_finds_libkymo(tree):
     assert f"{tree}/" in next(line for line in listed.splitlines() if "libkymo.so.0" in line)
 
 
+def test_a_program_that_serves_finds_the_program_that_makes_profiles(installed, tree, tmp_path):
+    library = find(tree, "libkymo-server.so.0").parent
+    target = tmp_path / "served"
+    subprocess.run(["cc", ROOT / "tests" / "e2e" / "programs" / "served.c", f"-I{tree / 'include'}", f"-L{library}", f"-Wl,-rpath,{library}",
+                    "-lkymo-server", "-lkymo", "-pthread", "-o", target], check=True)  # fmt: skip
+    with subprocess.Popen([target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+                          env=clean_environment(PATH="/nowhere")) as program:  # fmt: skip
+        program.stdin.write("serve\n")
+        program.stdin.flush()
+        port = int(program.stdout.readline().split()[1])
+        result = installed.run("capture", "--connect", f"localhost:{port}", "--duration-ms", 50, "-o", tmp_path / "logs", env=clean_environment())
+        program.kill()
+    assert result.returncode == 0, result.stderr
+    assert installed.json("info", "--json", result.stdout.strip())["event_count"] > 10
+
+
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
 @pytest.mark.parametrize("is_static", [False, True])
 def test_pkg_config_builds_a_program(installed, tree, tmp_path, is_static):

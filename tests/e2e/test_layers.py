@@ -32,7 +32,7 @@ LAYERS = {
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
-    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export"],
+    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote"],
     "stats": ["base", "sql", "store", "export"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],

@@ -481,3 +481,43 @@ def test_a_client_that_does_not_read_holds_up_nobody(kymo, program, tmp_path):
     harmless(kymo, program, tmp_path)
     slow.close()
     assert program.lives()
+
+
+# ---- From Python --------------------------------------------------------------------------------
+
+PYTHON = """
+import ctypes, sys, time
+library = ctypes.CDLL(sys.argv[1])
+START, STOP = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t), ctypes.CFUNCTYPE(None)
+said = []
+start = START(lambda data, size: said.append(ctypes.string_at(data, size)))
+stop = STOP(lambda: said.append("stop"))
+library.kymo_serve_hooks(start, stop)
+print(library.kymo_serve(None, 0), flush=True)
+while len(said) < 2:
+    time.sleep(0.01)
+print(said[0].hex(), said[1], flush=True)
+sys.stdin.read()
+print(library.kymo_serve_stop(), flush=True)
+"""
+
+
+def test_python_takes_part_by_ctypes(kymo, tmp_path):
+    program = subprocess.Popen([sys.executable, "-c", PYTHON, LIBRARY / "libkymo-server.so"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)  # fmt: skip
+    port = int(program.stdout.readline())
+    session(capture(kymo, tmp_path, f"localhost:{port}", "--duration-ms", 50, "--options", "python_tracer_level=1"))
+    options, stop = program.stdout.readline().split()
+    assert http2.fields(bytes.fromhex(options))[4] == [1] and stop == "stop"
+    out, _ = program.communicate("", timeout=20)
+    assert out == "0\n" and program.returncode == 0
+
+
+def test_python_that_ends_in_the_middle_of_a_capture_ends_well(tmp_path):
+    code = PYTHON.replace("while len(said) < 2:", "while len(said) < 1:").split("print(said[0]")[0] + "sys.exit(7)\n"
+    program = subprocess.Popen([sys.executable, "-c", code, LIBRARY / "libkymo-server.so"], stdout=subprocess.PIPE, text=True,
+                               env=os.environ | {"TMPDIR": str(tmp_path)})  # fmt: skip
+    client = http2.Client(int(program.stdout.readline()))
+    client.call("Profile", profile_request(duration_ms=60000))
+    assert program.wait(timeout=30) == 7
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 import type {
   EventDetails, EventTable, FlameResponse, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
+import type { CaptureRequest } from '../model/captures'
 import { toDigits, type Span } from '../model/time'
 
 export class ApiError extends Error {
@@ -155,6 +156,15 @@ export function exportUrl(name: string, format: 'parquet-tar' | 'perfetto' | 'xp
 
 export async function getSource(name: string, file: string): Promise<string> {
   return (await request(profileUrl(name, `/source?file=${encodeURIComponent(file)}`))).text()
+}
+
+/** Whether the server may capture over the network. */
+export async function allowsCaptures(): Promise<boolean> {
+  return (await requestJson<{ allowed: boolean }>(`${BASE}/captures`)).allowed
+}
+
+export async function createCapture(name: string, capture: CaptureRequest): Promise<void> {
+  await request(`${BASE}/captures`, jsonBody('POST', { name, ...capture }))
 }
 
 export async function createUpload(name: string, force: boolean): Promise<string> {

@@ -1,0 +1,66 @@
+/*
+ * Captures over the network: POST captures queues a job that captures and imports. The server
+ * connects to addresses that its users name, which it does only where that is allowed.
+ */
+#include "remote/remote.h"
+#include "serve/handlers.h"
+#include "serve/jobs.h"
+#include "serve/listen.h"
+#include "serve/uploads.h"
+
+enum { DEFAULT_MS = 1000 };
+#define MAX_MS ((uint64_t)3600 * 1000)
+
+/* Whoever can use a server on loopback can connect to these addresses without it. */
+static bool is_allowed(const struct server *server)
+{
+    const char *host = server->options->host;
+    return server->options->allows_capture || !host || is_loopback(host);
+}
+
+void get_captures(struct request *request, struct reply *reply)
+{
+    struct json json = reply_json(reply);
+    json_open(&json, '{');
+    json_key(&json, "allowed");
+    json_bool(&json, is_allowed(request->server));
+    json_close(&json, '}');
+}
+
+static bool check(const struct job *job, struct reply *reply)
+{
+    struct error err;
+    const char *settings = job->settings;
+    struct remote_options options = {
+        .addresses = job->addresses, .settings = &settings, .setting_count = settings != NULL};
+    if (!job->name || !job->addresses)
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"%s\"",
+                    job->name ? "addresses" : "name");
+    else if (job->duration_ms == 0)
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"duration_ms\" must be at least 1");
+    else if (!remote_check(&options, &err))
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", err.text);
+    else
+        return true;
+    return false;
+}
+
+void post_capture(struct request *request, struct reply *reply)
+{
+    struct job job = {.state = JOB_QUEUED, .duration_ms = DEFAULT_MS};
+    bool is_given;
+    if (!is_allowed(request->server)) {
+        reply_error(reply, MHD_HTTP_FORBIDDEN,
+                    "captures over the network are not allowed here; start the server with "
+                    "--allow-capture");
+        return;
+    }
+    bool ok = body_check(request, reply) && body_text(request, reply, "name", &job.name) &&
+              body_text(request, reply, "addresses", &job.addresses) &&
+              body_text(request, reply, "options", &job.settings) &&
+              body_number(request, reply, "duration_ms", MAX_MS, &job.duration_ms) &&
+              body_flag(request, reply, "force", &job.force, &is_given);
+    if (ok && check(&job, reply) && upload_create(request->server, reply, &job))
+        jobs_wake(request->server->jobs);
+    job_free(&job);
+}
