@@ -112,9 +112,9 @@ def test_it_takes_little_time_to_register(installed):
     program = """
 import time
 import jax, jaxlib.xla_client, jaxlib._profiler
-started = time.perf_counter()
+started = time.process_time()
 import kymo.jax_plugin
 kymo.jax_plugin.initialize()
-print(time.perf_counter() - started)
+print(time.process_time() - started)
 """
     assert min(float(run(program)) for _ in range(3)) < 0.005
