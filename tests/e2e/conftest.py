@@ -51,6 +51,7 @@ def peak_memory(arguments, **options):
 # case. The fuzzers run sanitized on what reads bytes.
 SANITIZED_CASES = 2
 SANITIZED_DAMAGE_CASES = 6
+SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
 
 
@@ -120,6 +121,13 @@ class Kymo:
         assert "ERROR: AddressSanitizer" not in result.stderr
         assert "runtime error" not in result.stderr
         return result.stderr
+
+
+@pytest.fixture(scope="session")
+def some(request):
+    """What a test that runs the program for each of many cases takes of them: all, or with --sanitized a few."""
+    step = SANITIZED_SHARE if request.config.getoption("--sanitized") else 1
+    return lambda cases: cases[::step]
 
 
 @pytest.fixture(scope="session", autouse=True)

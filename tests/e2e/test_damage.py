@@ -122,12 +122,13 @@ def ends_of_fields(data):
 
 
 @pytest.mark.slow
-def test_every_cut_is_noticed_or_leaves_a_whole_message_and_a_warning(trial, small):
+def test_every_cut_is_noticed_or_leaves_a_whole_message_and_a_warning(trial, small, some):
     ends = ends_of_fields(small)
     environment = next(e for e in ends if b"profile_start_time" in small[:e])
-    outcomes = trial.all([small[:size] for size in range(1, len(small))])
+    sizes = sorted({*some(range(1, len(small))), *ends[:-1]})
+    outcomes = trial.all([small[:size] for size in sizes])
     whole = 0
-    for size, outcome in enumerate(outcomes, 1):
+    for size, outcome in zip(sizes, outcomes, strict=True):
         if size not in ends:
             assert is_refusal(outcome), size
             place = re.search(r"at byte (\d+)", outcome)
@@ -160,11 +161,11 @@ def moved(data, rng):
 
 
 @pytest.mark.parametrize("damage", [flipped, overwritten, moved])
-def test_a_small_file_with_wrong_bytes_is_read_or_refused(trial, small, damage):
+def test_a_small_file_with_wrong_bytes_is_read_or_refused(trial, small, damage, some):
     rng = random.Random(damage.__name__)
-    outcomes = trial.all([damage(small, rng) for _ in range(200)])
+    outcomes = trial.all(some([damage(small, rng) for _ in range(200)]))
     refused = sum(map(is_refusal, outcomes))
-    assert 20 < refused < 200  # the damage reaches both the frame and the content
+    assert len(outcomes) / 10 < refused < 200  # the damage reaches both the frame and the content
 
 
 def test_a_real_capture_with_wrong_bytes_is_read_or_refused(trial, trimmed):
