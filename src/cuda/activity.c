@@ -6,6 +6,7 @@
 
 #include "cuda/calls.h"
 #include "cuda/counters.h"
+#include "cuda/pm_sampling.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 
@@ -160,8 +161,10 @@ static void put_work(const struct cupti_record *record)
 static void put_device(const struct cupti_device *device)
 {
     trace_device(device);
-    if (is_wanted(device->id))
+    if (is_wanted(device->id)) {
         counters_add(device);
+        pm_sampling_add(device->id);
+    }
 }
 
 static void put_record(const struct cupti_record *record)

@@ -6,6 +6,8 @@
 #ifndef KYMO_CUDA_CUPTI_H
 #define KYMO_CUDA_CUPTI_H
 
+#include "cuda/cupti_pm.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -221,7 +223,8 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
     FUNCTION(GetGraphNodeId, (void *node, uint64_t *id))                                           \
     FUNCTION(GetGraphId, (void *graph, uint32_t *id))                                              \
     OPTIONAL(ActivityEnableDriverApi, (uint32_t id, uint8_t enable))                               \
-    OPTIONAL(ActivityEnableRuntimeApi, (uint32_t id, uint8_t enable))
+    OPTIONAL(ActivityEnableRuntimeApi, (uint32_t id, uint8_t enable))                              \
+    CUPTI_PM_FUNCTIONS(OPTIONAL)
 
 struct cupti {
 #define MEMBER(name, parameters) uint32_t(*name) parameters;

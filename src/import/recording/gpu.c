@@ -7,6 +7,7 @@
 #include "import/recording/gpu_names.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 enum { DETAILS_SIZE = 256, NAME_SIZE = 96 };
@@ -130,6 +131,12 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
     if (file->lost > 0)
         import_message(catalog, host, false,
                        "%" PRIu64 " records of GPUs were dropped during capture", file->lost);
+    if (file->lost_samples > 0)
+        import_message(catalog, host, false,
+                       "%" PRIu64
+                       " samples of hardware counters were lost during capture: a longer "
+                       "interval or a larger buffer keeps them",
+                       file->lost_samples);
 }
 
 /* ---- Events -------------------------------------------------------------------------------- */
@@ -420,12 +427,21 @@ static const struct gpu_counter *counter_of(const struct gpu_pass *pass, uint32_
     return counter;
 }
 
-static bool take_counter(const struct gpu_pass *pass, const uint64_t *v)
+/* Time, device, text and value. */
+static bool take_counter(const struct gpu_pass *pass, const uint64_t *v, double value)
 {
     const struct gpu_counter *counter = counter_of(pass, (uint32_t)v[1], (uint32_t)v[2]);
-    return counter ? put_counter(pass, counter->track, counter->type, v[0],
-                                 (double)v[3] / counter->divisor)
-                   : put_counter(pass, TRACK_NONE, 0, v[0], 0);
+    return counter
+               ? put_counter(pass, counter->track, counter->type, v[0], value / counter->divisor)
+               : put_counter(pass, TRACK_NONE, 0, v[0], 0);
+}
+
+static double float_of(uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return isfinite(value) ? (double)value : 0;
 }
 
 /* The counter of a device's memory, made with its first change. */
@@ -505,7 +521,9 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
     case GPU_WINDOWS:
         return take_window(pass, values);
     case GPU_COUNTERS:
-        return take_counter(pass, values);
+        return take_counter(pass, values, (double)values[3]);
+    case GPU_SAMPLES:
+        return take_counter(pass, values, float_of(values[3]));
     default:
         return true;
     }

@@ -18,7 +18,9 @@ static const struct {
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
     [GPU_WINDOWS] = {2, 1u << 0},
     [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
     [GPU_COUNTERS] = {4, 1u << 0},
+    [GPU_SAMPLES] = {4, 1u << 0},
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };
@@ -135,11 +137,11 @@ static struct gpu_shape shape_of(const uint64_t *n)
     };
 }
 
-static bool add_lost(struct gpu_file *file, struct pb_reader packed, struct pb_reader *failed)
+static bool add_lost(uint64_t *total, struct pb_reader packed, struct pb_reader *failed)
 {
     uint64_t lost;
     while (packed.at < packed.end && pb_varint(&packed, &lost))
-        file->lost += lost;
+        *total += lost;
     *failed = packed;
     return !packed.problem;
 }
@@ -178,7 +180,12 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
         file->lost += field->value;
         return true;
     case PB_TAG(15, PB_BYTES):
-        return add_lost(file, pb_enter(field), failed);
+        return add_lost(&file->lost, pb_enter(field), failed);
+    case PB_TAG(22, PB_VARINT):
+        file->lost_samples += field->value;
+        return true;
+    case PB_TAG(22, PB_BYTES):
+        return add_lost(&file->lost_samples, pb_enter(field), failed);
     default:
         return true;
     }

@@ -43,7 +43,9 @@ static const char *const overhead_names[GPU_OVERHEAD_KINDS] = {
     "Module loading",    "Lazy function loading", "Command buffer full", "Activity buffer request",
     "UVM initialization"};
 
-/* By their ids in gpu_trace.pb. */
+/* By their ids in gpu_trace.pb: of NVML, and CUPTI's metrics that are sampled by default. Others
+ * keep their names. */
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 static const struct {
     const char *id, *name;
     double divisor;
@@ -59,6 +61,18 @@ static const struct {
     {"pcie_rx_kb_per_s", "PCIe RX (MB/s)", 1000},
     {"nvlink_tx_bytes_per_s", "NVLink TX (MB/s)", 1e6},
     {"nvlink_rx_bytes_per_s", "NVLink RX (MB/s)", 1e6},
+    {"sm__cycles_active" OF_PEAK, "SM active (%)", 1},
+    {"sm__pipe_tensor_cycles_active" OF_PEAK, "Tensor cores active (%)", 1},
+    {"sm__inst_executed_pipe_tensor" OF_PEAK, "Tensor cores active (%)", 1},
+    {"sm__warps_active" OF_PEAK, "Warps in flight (% of most)", 1},
+    {"tpc__warps_active_shader_cs_realtime" OF_PEAK, "Warps in flight (% of most)", 1},
+    {"sm__inst_executed" OF_PEAK, "SM instructions (% of most)", 1},
+    {"dram__bytes_read.sum.per_second", "DRAM read (GB/s)", 1e9},
+    {"dram__bytes_write.sum.per_second", "DRAM write (GB/s)", 1e9},
+    {"pcie__read_bytes.sum.per_second", "PCIe read (GB/s)", 1e9},
+    {"pcie__write_bytes.sum.per_second", "PCIe write (GB/s)", 1e9},
+    {"nvlrx__bytes.sum.per_second", "NVLink received (GB/s)", 1e9},
+    {"nvltx__bytes.sum.per_second", "NVLink sent (GB/s)", 1e9},
 };
 
 struct text gpu_counter_name(struct text id, double *divisor)
