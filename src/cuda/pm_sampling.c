@@ -188,11 +188,11 @@ static void read_device(struct device *device)
 /* What is left of samples is read before the device is let go. */
 static void finish_device(struct device *device)
 {
-    bool is_full;
-    if (device->is_on) {
+    bool is_full = device->is_on;
+    if (device->is_on)
         control(pm.cupti->PmSamplingStop, device);
-        decode(device, &is_full);
-    }
+    while (is_full && decode(device, &is_full) == CUPTI_SUCCESS)
+        ;
     end_device(device);
 }
 

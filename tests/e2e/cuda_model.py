@@ -137,6 +137,9 @@ class Trace:
         self.lost = sum(self.file.lost)
         self.nodes = [{**row, "range": self.text(row["range"])} for row in rows(self.file.nodes)]
         self.counters = [{**row, "counter": self.text(row["counter"])} for row in rows(self.file.counters)]
+        self.samples = [{**row, "metric": self.text(row["metric"]), "value": struct.unpack("f", struct.pack("I", row["value"]))[0]}
+                        for row in rows(self.file.samples)]
+        self.lost_samples = sum(self.file.lost_samples)
         self.windows = rows(getattr(self.file, "windows", []))
 
     def text(self, number):

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import sys
 
 import pyarrow.parquet
@@ -259,6 +260,42 @@ def test_samples_are_counters_of_each_device(kymo, tmp_path):
         track = tables.tracks[row["track_id"]]
         found.append((tables.tracks[track["parent_id"]]["name"], track["name"], row["name"], row["timestamp"], row["value"]))
     assert sorted(found) == sorted(expected)
+
+
+PEAK = ".avg.pct_of_peak_sustained_elapsed"
+METRICS = {f"sm__cycles_active{PEAK}": ("SM active (%)", 1), f"sm__pipe_tensor_cycles_active{PEAK}": ("Tensor cores active (%)", 1),
+           f"sm__warps_active{PEAK}": ("Warps in flight (% of most)", 1), f"sm__inst_executed{PEAK}": ("SM instructions (% of most)", 1),
+           "dram__bytes_read.sum.per_second": ("DRAM read (GB/s)", 1e9), "dram__bytes_write.sum.per_second": ("DRAM write (GB/s)", 1e9),
+           "pcie__read_bytes.sum.per_second": ("PCIe read (GB/s)", 1e9), "pcie__write_bytes.sum.per_second": ("PCIe write (GB/s)", 1e9),
+           "nvlrx__bytes.sum.per_second": ("NVLink received (GB/s)", 1e9), "nvltx__bytes.sum.per_second": ("NVLink sent (GB/s)", 1e9),
+           "lts__t_sectors.sum": ("lts__t_sectors.sum", 1)}
+
+
+def float_bits(value):
+    return struct.unpack("I", struct.pack("f", value))[0]
+
+
+def test_hardware_counters_are_counters_of_each_device(kymo, tmp_path):
+    session, dice, expected = Session(), random.Random(6), []
+    session.device(0)
+    for time in range(0, 10**8, 500000):
+        device, metric = dice.randrange(2), dice.choice(list(METRICS))
+        value = dice.choice([0, dice.randrange(400) / 4, 2.0 ** dice.randrange(40)])
+        session.add("samples", time, device=device, metric=session.text(metric), value=float_bits(value))
+        name, divisor = METRICS[metric]
+        expected.append((f"/device:GPU:{device}", name, time, value / divisor))
+    session.add("samples", 10**8, device=0, metric=session.text(f"sm__cycles_active{PEAK}"), value=float_bits(float("nan")))
+    expected.append(("/device:GPU:0", "SM active (%)", 10**8, 0))
+    session.trace.lost_samples.append(7)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = []
+    for row in tables.rows("CounterSample"):
+        track = tables.tracks[row["track_id"]]
+        found.append((tables.tracks[track["parent_id"]]["name"], row["name"], row["timestamp"], row["value"]))
+    assert sorted(found) == sorted(expected)
+    assert [message["text"] for message in kymo.document(tmp_path / "capture")["messages"]] == [
+        "7 samples of hardware counters were lost during capture: a longer interval or a larger buffer keeps them"]
 
 
 def test_windows_are_told_and_shown(kymo, tmp_path):
