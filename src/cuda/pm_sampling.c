@@ -296,11 +296,19 @@ static bool begin(struct device *device, char problem[static 256])
     return result == CUPTI_SUCCESS;
 }
 
+/* What CUPTI has loaded for this is destroyed by handlers of exit: ours must come before. */
+static void stop_before_exit(void)
+{
+    atexit(pm_sampling_stop);
+}
+
 static void begin_device(struct device *device)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     char problem[256];
     device->was_begun = true;
     device->is_on = begin(device, problem);
+    undisturbed_once(&once, stop_before_exit);
     if (device->is_on)
         return;
     say("hardware counters of GPU %u are not sampled: %s", device->id, problem);
@@ -338,8 +346,10 @@ static void *work(void *unused)
         int64_t now_ns = ticker_now_ns();
         next_ns = next_ns > now_ns ? next_ns : now_ns;
     }
-    for (uint32_t i = 0; i < pm.count; i++)
+    for (uint32_t i = 0; i < pm.count; i++) {
         finish_device(pm.devices[i]);
+        free(pm.devices[i]);
+    }
     return NULL;
 }
 
@@ -370,13 +380,15 @@ void pm_sampling_add(uint32_t id)
     lock_take(&pm.ticker.lock);
     if (*pm.names && !pm.ticker.is_stopping && pm.count < MOST_DEVICES && !is_known(id)) {
         struct device *device = calloc(1, sizeof *device);
-        if (device) {
+        bool is_there = pm.ticker.is_there || ticker_start(&pm.ticker, work, "kymo-gpu-pm");
+        if (device && is_there) {
             device->id = id;
             memcpy(device->names, pm.names, sizeof device->names);
             pm.devices[pm.count++] = device;
-        }
-        if (!device || (pm.count == 1 && !ticker_start(&pm.ticker, work, "kymo-gpu-pm")))
+        } else {
             say("hardware counters of GPU %u are not sampled: there is no memory or no thread", id);
+            free(device);
+        }
     }
     lock_release(&pm.ticker.lock);
 }
@@ -384,9 +396,6 @@ void pm_sampling_add(uint32_t id)
 void pm_sampling_stop(void)
 {
     ticker_stop(&pm.ticker);
-    for (uint32_t i = 0; i < pm.count; i++)
-        free(pm.devices[i]);
-    pm.count = 0;
 }
 
 void pm_sampling_lock(void)
