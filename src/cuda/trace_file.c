@@ -37,7 +37,7 @@ static const struct {
     [TRACE_OVERHEADS] = {5, 1u << 0},
     [TRACE_NODES] = {6, 1u << 0 | 1u << 1},
     [TRACE_WINDOWS] = {2, 1u << 0},
-    [TRACE_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [TRACE_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
     [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
     [TRACE_COUNTERS] = {4, 1u << 0},
     [TRACE_SAMPLES] = {4, 1u << 0},

@@ -17,7 +17,7 @@ static const struct {
     [GPU_OVERHEADS] = {5, 1u << 0},
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
     [GPU_WINDOWS] = {2, 1u << 0},
-    [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
     [GPU_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
     [GPU_COUNTERS] = {4, 1u << 0},
     [GPU_SAMPLES] = {4, 1u << 0},
@@ -48,13 +48,16 @@ static bool walk_rows(enum gpu_table table, const struct pb_field *message, gpu_
 {
     struct pb_reader columns[GPU_COLUMNS];
     uint64_t values[GPU_COLUMNS] = {0};
+    bool is_there[GPU_COLUMNS]; /* columns that later versions have added may be missing */
     uint32_t count = layouts[table].columns;
     if (!enter_columns(message, count, columns, failed))
         return false;
+    for (uint32_t c = 0; c < count; c++)
+        is_there[c] = columns[c].at < columns[c].end;
     while (columns[0].at < columns[0].end) {
         for (uint32_t c = 0; c < count; c++) {
-            uint64_t value;
-            if (!pb_varint(&columns[c], &value)) {
+            uint64_t value = 0;
+            if (is_there[c] && !pb_varint(&columns[c], &value)) {
                 *failed = columns[c];
                 return pb_fail(failed, "columns of activities differ in length");
             }

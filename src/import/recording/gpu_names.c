@@ -29,6 +29,14 @@ static const char *const key_names[GPU_KEYS] = {
     [KEY_GRAPH] = "cuda_graph_id",
     [KEY_NODE] = "cuda_graph_node_id",
     [KEY_RESULT] = "result",
+    [KEY_ALLOCATOR] = "allocator_name",
+    [KEY_BYTES] = "allocation_bytes",
+    [KEY_ADDRESS] = "addr",
+    [KEY_USED] = "bytes_allocated",
+    [KEY_RESERVED] = "bytes_reserved",
+    [KEY_DEVICE] = "index_on_host",
+    [KEY_MEMORY_KIND] = "memory_kind",
+    [KEY_THRESHOLD] = "release_threshold_bytes",
 };
 
 /* As XLA's tracer writes them; by CUPTI's numbers, like the others below. */
@@ -42,6 +50,9 @@ static const char *const overhead_names[GPU_OVERHEAD_KINDS] = {
     "Other overhead",    "Buffer flush",          "Instrumentation",     "Resource management",
     "Module loading",    "Lazy function loading", "Command buffer full", "Activity buffer request",
     "UVM initialization"};
+
+static const char *const pool_names[GPU_POOL_OPERATIONS] = {
+    "Memory pool", "Memory pool created", "Memory pool destroyed", "Memory pool trimmed"};
 
 /* By their ids in gpu_trace.pb: of NVML, and CUPTI's metrics that are sampled by default. Others
  * keep their names. */
@@ -169,6 +180,10 @@ static void name_types(struct gpu_names *names, const struct gpu_file *file,
     names->graph = type_of(recording, TEXT("CUDA graph"));
     names->window = type_of(recording, TEXT("GPUs are recorded"));
     names->memory = type_of(recording, TEXT("GPU memory"));
+    names->allocation = type_of(recording, TEXT("MemoryAllocation"));
+    names->release = type_of(recording, TEXT("MemoryDeallocation"));
+    for (size_t i = 0; i < GPU_POOL_OPERATIONS; i++)
+        names->pools[i] = type_of(recording, text_of(pool_names[i]));
     names->calls = mem_zeroed(file->texts.count, sizeof *names->calls);
     names->sets = mem_zeroed(GPU_SET_VALUES + 1, sizeof *names->sets);
 }

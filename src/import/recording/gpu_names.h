@@ -25,6 +25,14 @@ enum gpu_key {
     KEY_GRAPH,
     KEY_NODE,
     KEY_RESULT,
+    KEY_ALLOCATOR,
+    KEY_BYTES,
+    KEY_ADDRESS,
+    KEY_USED,
+    KEY_RESERVED,
+    KEY_DEVICE,
+    KEY_MEMORY_KIND,
+    KEY_THRESHOLD,
     GPU_KEYS
 };
 
@@ -35,6 +43,7 @@ struct gpu_operation {
 };
 
 enum { GPU_COPY_KINDS = 11, GPU_WAIT_KINDS = 5, GPU_OVERHEAD_KINDS = 9, GPU_SET_VALUES = 256 };
+enum { GPU_POOL_OPERATIONS = 4 };
 
 struct gpu_names {
     uint32_t keys[GPU_KEYS];
@@ -44,7 +53,7 @@ struct gpu_names {
     uint32_t *calls;                    /* types by text; 0 until one is needed */
     uint32_t *sets;                     /* types by value and one for others; 0 until needed */
     uint32_t copies[GPU_COPY_KINDS], waits[GPU_WAIT_KINDS], overheads[GPU_OVERHEAD_KINDS];
-    uint32_t graph, window, memory;
+    uint32_t graph, window, memory, allocation, release, pools[GPU_POOL_OPERATIONS];
     struct gpu_operation *nodes; /* of graphs' nodes, by index */
     struct idmap call_by_correlation;
     ARRAY(struct gpu_operation) launches; /* of calls */
