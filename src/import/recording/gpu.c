@@ -4,13 +4,40 @@
 #include "import/recording/gpu.h"
 
 #include "import/neuron/neuron.h"
+#include "import/recording/gpu_memory.h"
 #include "import/recording/gpu_pass.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-enum { DETAILS_SIZE = 256, NAME_SIZE = 96 };
+enum { DETAILS_SIZE = 256 };
+
+/* What a stream has done; XLA's tracer names streams by it. */
+enum work { WORK_COMPUTE = 1, WORK_SET = 2, WORK_COPY = 4, WORK_COPIES = GPU_COPY_KINDS };
+
+struct gpu_lane {
+    uint32_t track; /* TRACK_NONE until it has an event */
+    uint32_t work;  /* a bit for each enum work, from WORK_COPY on for each kind of copies */
+};
+
+/* A counter of a device, and where its samples go. */
+struct gpu_counter {
+    uint32_t track, type;
+    double divisor;
+};
+
+struct gpu {
+    struct gpu_file file;
+    struct gpu_names names;
+    struct gpu_lane *streams;
+    uint32_t waits, overheads, windows; /* tracks */
+    uint64_t window_count, window_ns;
+    struct gpu_memory memory;
+    ARRAY(struct gpu_counter) counters;
+    struct idmap counter_by_id; /* device and text */
+    struct idmap threads;       /* tracks of threads with calls */
+};
 
 static bool collect(void *context, enum gpu_table table, const uint64_t *v)
 {
@@ -84,87 +111,9 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
 
 /* ---- Events -------------------------------------------------------------------------------- */
 
-void gpu_add_number(const struct gpu_pass *pass, enum gpu_key key, uint64_t value)
-{
-    arg_put(array_push(&pass->target->pusher->args), pass->gpu->names.keys[key], ARG_UINT, 0,
-            value);
-}
-
-void gpu_add_string(const struct gpu_pass *pass, enum gpu_key key, uint32_t string)
-{
-    if (string != STRING_NONE)
-        arg_put(array_push(&pass->target->pusher->args), pass->gpu->names.keys[key], ARG_STRING, 0,
-                string);
-}
-
-void gpu_add_text(const struct gpu_pass *pass, enum gpu_key key, const char *text)
-{
-    struct pusher *pusher = pass->target->pusher;
-    size_t size = strlen(text);
-    char *kept = arena_alloc(&pusher->texts, size);
-    memcpy(kept, text, size);
-    arg_put(array_push(&pusher->args), pass->gpu->names.keys[key], ARG_TEXT, (uint32_t)size,
-            (uint64_t)(uintptr_t)kept);
-}
-
-bool gpu_put(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_t start_ns,
-             uint64_t duration_ns)
-{
-    const struct gpu_target *target = pass->target;
-    int64_t start = clock_fit_host_ns(&pass->process->monotonic, (int64_t)start_ns);
-    int64_t end = add_saturated(start, duration_ns < INT64_MAX ? (int64_t)duration_ns : INT64_MAX);
-    return recording_put(target->recording, target->number, target->pusher, track, type, start, end,
-                         0, target->err);
-}
-
 static bool put(const struct gpu_pass *pass, uint32_t track, uint32_t type, const uint64_t *v)
 {
     return gpu_put(pass, track, type, v[0], v[1]);
-}
-
-static const struct gpu_device *device_of(const struct gpu_file *file, uint32_t id)
-{
-    const struct gpu_device *device;
-    array_each (device, &file->devices)
-        if (device->id == id)
-            return device;
-    return NULL;
-}
-
-/* What is known of a device, under the names it has in XPlane files. */
-static struct arg_list device_args(struct catalog *catalog, const struct gpu_file *file,
-                                   const struct gpu_device *device)
-{
-    struct arg args[8];
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {{"clock_rate", device->clock_khz},
-                   {"core_count", device->multiprocessors},
-                   {"memory_bandwidth", device->memory_bytes_per_s},
-                   {"memory_size", device->memory_bytes},
-                   {"compute_cap_major", device->compute_major},
-                   {"compute_cap_minor", device->compute_minor}};
-    arg_put(&args[0], catalog_key(catalog, TEXT("device_vendor")), ARG_STRING, 0,
-            catalog_string(catalog, TEXT("Nvidia")));
-    arg_put(&args[1], catalog_key(catalog, TEXT("gpu_device_name")), ARG_STRING, 0,
-            catalog_string(catalog, gpu_text(file, device->name)));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        arg_put(&args[i + 2], catalog_key(catalog, text_of(numbers[i].key)), ARG_UINT, 0,
-                numbers[i].value);
-    return catalog_keep_args(catalog, args, sizeof args / sizeof *args);
-}
-
-static uint32_t device_source(const struct gpu_pass *pass, uint32_t id)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "/device:GPU:%u", id);
-    uint32_t source = named_source(catalog, pass->process->track, SOURCE_DEVICE, text_of(name));
-    const struct gpu_device *device = device_of(&pass->gpu->file, id);
-    if (device && catalog->tracks.items[source].args.count == 0)
-        catalog->tracks.items[source].args = device_args(catalog, &pass->gpu->file, device);
-    return source;
 }
 
 /* The lane of a stream, made with its first event. */
@@ -178,7 +127,7 @@ static uint32_t stream_track(const struct gpu_pass *pass, uint64_t id, uint32_t 
     struct catalog *catalog = &pass->target->recording->base.source.catalog;
     const struct gpu_stream *stream = &gpu->file.streams.items[known - gpu->streams];
     struct track *lane =
-        catalog_add_track(catalog, device_source(pass, stream->device), TRACK_LANE);
+        catalog_add_track(catalog, gpu_device_source(pass, stream->device), TRACK_LANE);
     lane->id = stream->stream;
     lane->sort_key = stream->stream;
     lane->lane = LANE_STREAM;
@@ -206,20 +155,6 @@ static void name_streams(const struct gpu *gpu, struct catalog *catalog)
         if (lane->track != TRACK_NONE)
             catalog->tracks.items[lane->track].name = catalog_string(catalog, text_of(name));
     }
-}
-
-uint32_t gpu_host_track(const struct gpu_pass *pass, uint32_t *track, struct text name)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    if (*track != TRACK_NONE || pass->target->pusher)
-        return *track;
-    uint32_t source = named_source(catalog, pass->process->track, SOURCE_HOST, TEXT("/host:CPU"));
-    struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
-    lane->name = catalog_string(catalog, name);
-    lane->sort_key = INT64_MAX; /* below the threads */
-    lane->lane = LANE_ASYNC;
-    *track = (uint32_t)(lane - catalog->tracks.items);
-    return *track;
 }
 
 /* What all work of a stream has: where it was launched and for what. */
@@ -324,25 +259,6 @@ static bool take_window(const struct gpu_pass *pass, const uint64_t *v)
                v);
 }
 
-uint32_t gpu_counter_track(const struct gpu_pass *pass, uint32_t device, struct text name)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    struct track *lane = catalog_add_track(catalog, device_source(pass, device), TRACK_LANE);
-    lane->name = catalog_string(catalog, name);
-    lane->sort_key = INT64_MAX;
-    lane->lane = LANE_COUNTER;
-    return (uint32_t)(lane - catalog->tracks.items);
-}
-
-bool gpu_put_counter(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_t time_ns,
-                     double value)
-{
-    const struct gpu_target *target = pass->target;
-    int64_t time = clock_fit_host_ns(&pass->process->monotonic, (int64_t)time_ns);
-    return recording_put(target->recording, target->number, target->pusher, track, type, time, time,
-                         value, target->err);
-}
-
 /* NULL when it is new and the passes that may add one are over. */
 static const struct gpu_counter *counter_of(const struct gpu_pass *pass, uint32_t device,
                                             uint32_t text)
@@ -438,9 +354,11 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target)
 {
     struct gpu_pass pass = {.gpu = gpu,
+                            .names = &gpu->names,
+                            .file = &gpu->file,
                             .target = target,
                             .process = &target->recording->processes.items[target->number]};
-    bool ok = gpu_file_walk(&gpu->file, take, &pass) && gpu_memory_take(&pass);
+    bool ok = gpu_file_walk(&gpu->file, take, &pass) && gpu_memory_take(&gpu->memory, &pass);
     if (ok && !target->pusher)
         name_streams(gpu, &target->recording->base.source.catalog);
     return ok;

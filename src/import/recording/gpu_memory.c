@@ -73,7 +73,7 @@ static bool is_of_device(uint32_t kind)
     return kind == DEVICE_MEMORY;
 }
 
-static struct gpu_allocator new_allocator(const struct gpu_pass *pass,
+static struct gpu_allocator new_allocator(struct gpu_memory *memory, const struct gpu_pass *pass,
                                           const struct gpu_memory_change *change)
 {
     struct catalog *catalog = &pass->target->recording->base.source.catalog;
@@ -88,7 +88,7 @@ static struct gpu_allocator new_allocator(const struct gpu_pass *pass,
         allocator.name = catalog_string(catalog, text_of(name));
         return allocator;
     }
-    uint32_t number = ++pass->gpu->memory.pools;
+    uint32_t number = ++memory->pools;
     snprintf(name, sizeof name, "GPU %u, memory pool %u", change->device, number);
     allocator.name = catalog_string(catalog, text_of(name));
     snprintf(name, sizeof name, "Memory pool %u: size (bytes)", number);
@@ -98,16 +98,16 @@ static struct gpu_allocator new_allocator(const struct gpu_pass *pass,
     return allocator;
 }
 
-static struct gpu_allocator *allocator_of(const struct gpu_pass *pass,
+static struct gpu_allocator *allocator_of(struct gpu_memory *memory, const struct gpu_pass *pass,
                                           const struct gpu_memory_change *change)
 {
     struct gpu_allocator *allocator;
-    array_each (allocator, &pass->gpu->memory.allocators)
+    array_each (allocator, &memory->allocators)
         if (allocator->pool == change->pool && allocator->device == change->device &&
             (change->pool || allocator->kind == change->kind))
             return allocator;
-    struct gpu_allocator added = new_allocator(pass, change);
-    allocator = array_push(&pass->gpu->memory.allocators);
+    struct gpu_allocator added = new_allocator(memory, pass, change);
+    allocator = array_push(&memory->allocators);
     *allocator = added;
     return allocator;
 }
@@ -121,9 +121,9 @@ static int64_t add_change(int64_t bytes, const struct gpu_memory_change *change)
     return bytes < 0 ? 0 : bytes;
 }
 
-static bool put_use(const struct gpu_pass *pass, const struct gpu_memory_change *change)
+static bool put_use(struct gpu_memory *memory, const struct gpu_pass *pass,
+                    const struct gpu_memory_change *change)
 {
-    struct gpu_memory *memory = &pass->gpu->memory;
     struct gpu_memory_use *use = memory->uses.items;
     size_t count = memory->uses.count;
     while (use < memory->uses.items + count && use->device != change->device)
@@ -134,14 +134,14 @@ static bool put_use(const struct gpu_pass *pass, const struct gpu_memory_change 
         *use = (struct gpu_memory_use){change->device, track, 0};
     }
     use->bytes = add_change(use->bytes, change);
-    return gpu_put_counter(pass, use->track, pass->gpu->names.memory, change->time_ns,
+    return gpu_put_counter(pass, use->track, pass->names->memory, change->time_ns,
                            (double)use->bytes);
 }
 
 static bool put_pool(const struct gpu_pass *pass, const struct gpu_memory_change *change,
                      const struct gpu_allocator *allocator)
 {
-    uint32_t type = pass->gpu->names.pools[0];
+    uint32_t type = pass->names->pools[0];
     return gpu_put_counter(pass, allocator->size, type, change->time_ns,
                            (double)change->pool_bytes) &&
            gpu_put_counter(pass, allocator->used, type, change->time_ns, (double)change->pool_used);
@@ -165,11 +165,11 @@ static void add_args(const struct gpu_pass *pass, const struct gpu_memory_change
     gpu_add_number(pass, KEY_CORRELATION, change->correlation);
 }
 
-static bool take_change(const struct gpu_pass *pass, const struct gpu_memory_change *change)
+static bool take_change(struct gpu_memory *memory, const struct gpu_pass *pass,
+                        const struct gpu_memory_change *change)
 {
-    const struct gpu_names *names = &pass->gpu->names;
-    struct gpu_memory *memory = &pass->gpu->memory;
-    struct gpu_allocator *allocator = allocator_of(pass, change);
+    const struct gpu_names *names = pass->names;
+    struct gpu_allocator *allocator = allocator_of(memory, pass, change);
     uint32_t lane = gpu_host_track(pass, &memory->lane, TEXT("CUDA memory"));
     uint32_t operation = change->operation < GPU_POOL_OPERATIONS ? change->operation : 0;
     uint32_t type = change->is_of_pool                ? names->pools[operation]
@@ -181,12 +181,11 @@ static bool take_change(const struct gpu_pass *pass, const struct gpu_memory_cha
         add_args(pass, change, allocator);
     return gpu_put(pass, lane, type, change->time_ns, 0) &&
            (!change->pool || put_pool(pass, change, allocator)) &&
-           (change->is_of_pool || !is_of_device(change->kind) || put_use(pass, change));
+           (change->is_of_pool || !is_of_device(change->kind) || put_use(memory, pass, change));
 }
 
-bool gpu_memory_take(const struct gpu_pass *pass)
+bool gpu_memory_take(struct gpu_memory *memory, const struct gpu_pass *pass)
 {
-    struct gpu_memory *memory = &pass->gpu->memory;
     struct gpu_allocator *allocator;
     struct gpu_memory_use *use;
     const struct gpu_memory_change *change;
@@ -195,7 +194,7 @@ bool gpu_memory_take(const struct gpu_pass *pass)
     array_each (use, &memory->uses)
         use->bytes = 0;
     array_each (change, &memory->changes)
-        if (!take_change(pass, change))
+        if (!take_change(memory, pass, change))
             return false;
     return true;
 }

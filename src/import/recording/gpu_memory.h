@@ -48,6 +48,6 @@ void gpu_memory_sort(struct gpu_memory *memory);
 void gpu_memory_free(struct gpu_memory *memory);
 
 struct gpu_pass;
-bool gpu_memory_take(const struct gpu_pass *pass);
+bool gpu_memory_take(struct gpu_memory *memory, const struct gpu_pass *pass);
 
 #endif

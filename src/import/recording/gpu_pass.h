@@ -1,41 +1,27 @@
 /*
- * What the parts of a GPU recording's import share: its lanes, and a pass over its activities.
+ * A pass over the activities of a GPU recording, and what all parts of it do: put events, and make
+ * lanes.
  */
 #ifndef KYMO_IMPORT_RECORDING_GPU_PASS_H
 #define KYMO_IMPORT_RECORDING_GPU_PASS_H
 
-#include "import/recording/gpu.h"
-#include "import/recording/gpu_memory.h"
+#include "import/recording/gpu_file.h"
 #include "import/recording/gpu_names.h"
+#include "import/recording/passes.h"
 
-/* What a stream has done; XLA's tracer names streams by it. */
-enum work { WORK_COMPUTE = 1, WORK_SET = 2, WORK_COPY = 4, WORK_COPIES = GPU_COPY_KINDS };
-
-struct gpu_lane {
-    uint32_t track; /* TRACK_NONE until it has an event */
-    uint32_t work;  /* a bit for each enum work, from WORK_COPY on for each kind of copies */
+/* Where a pass puts the events of a process. */
+struct gpu_target {
+    struct recording *recording;
+    uint32_t number;       /* of the process */
+    struct pusher *pusher; /* NULL while lanes are laid out and events counted */
+    struct error *err;
 };
 
-/* A counter of a device, and where its samples go. */
-struct gpu_counter {
-    uint32_t track, type;
-    double divisor;
-};
-
-struct gpu {
-    struct gpu_file file;
-    struct gpu_names names;
-    struct gpu_lane *streams;
-    uint32_t waits, overheads, windows; /* tracks */
-    uint64_t window_count, window_ns;
-    struct gpu_memory memory;
-    ARRAY(struct gpu_counter) counters;
-    struct idmap counter_by_id; /* device and text */
-    struct idmap threads;       /* tracks of threads with calls */
-};
-
+struct gpu;
 struct gpu_pass {
     struct gpu *gpu;
+    struct gpu_names *names;
+    const struct gpu_file *file;
     const struct gpu_target *target;
     const struct process *process;
 };
@@ -51,6 +37,8 @@ bool gpu_put(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_
 bool gpu_put_counter(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_t time_ns,
                      double value);
 
+/* The source of a device, with what is known of it. */
+uint32_t gpu_device_source(const struct gpu_pass *pass, uint32_t id);
 /* A lane of the host where events of all threads overlap, made when *track is TRACK_NONE. */
 uint32_t gpu_host_track(const struct gpu_pass *pass, uint32_t *track, struct text name);
 /* A new lane below the streams of a device. */

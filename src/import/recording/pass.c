@@ -3,6 +3,7 @@
  * know each event's time and lane, and count or push it.
  */
 #include "import/recording/gpu.h"
+#include "import/recording/gpu_pass.h"
 #include "import/recording/passes.h"
 
 #include <stdio.h>
