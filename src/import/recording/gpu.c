@@ -178,6 +178,10 @@ static void add_launch(const struct gpu_pass *pass, uint64_t stream, uint64_t co
     gpu_add_string(pass, KEY_MODULE, operation->module);
     if (operation->program)
         gpu_add_number(pass, KEY_PROGRAM, operation->program);
+    if (operation->source.file) {
+        gpu_add_string(pass, KEY_FILE, operation->source.file);
+        gpu_add_number(pass, KEY_LINE, (uint64_t)operation->source.line);
+    }
 }
 
 static bool take_kernel(const struct gpu_pass *pass, const uint64_t *v)

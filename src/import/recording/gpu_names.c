@@ -29,6 +29,8 @@ static const char *const key_names[GPU_KEYS] = {
     [KEY_GRAPH] = "cuda_graph_id",
     [KEY_NODE] = "cuda_graph_node_id",
     [KEY_RESULT] = "result",
+    [KEY_FILE] = "source_file",
+    [KEY_LINE] = "source_line",
     [KEY_ALLOCATOR] = "allocator_name",
     [KEY_BYTES] = "allocation_bytes",
     [KEY_ADDRESS] = "addr",
@@ -271,6 +273,12 @@ struct launch_pass {
     struct xla_moment last;
 };
 
+static bool is_same(const struct xla_moment *a, const struct xla_moment *b)
+{
+    return a->operation == b->operation && a->module == b->module &&
+           a->source.file == b->source.file && a->source.line == b->source.line;
+}
+
 static bool name_launch(void *context, enum gpu_table table, const uint64_t *v)
 {
     struct launch_pass *pass = context;
@@ -280,12 +288,14 @@ static bool name_launch(void *context, enum gpu_table table, const uint64_t *v)
         return true;
     int64_t time_ns = clock_fit_host_ns(&pass->process->monotonic, (int64_t)v[0]);
     struct xla_moment moment = xla_ranges_at(&pass->process->ranges, lane, time_ns);
-    if (!moment.operation && !moment.module)
+    if (!moment.operation && !moment.module && !moment.source.file)
         return true;
-    if (moment.operation != pass->last.operation || moment.module != pass->last.module)
-        *array_push(&names->launches) =
-            operation_of(pass->catalog, catalog_text(pass->catalog, moment.operation),
-                         catalog_text(pass->catalog, moment.module));
+    if (!is_same(&moment, &pass->last)) {
+        struct gpu_operation *launch = array_push(&names->launches);
+        *launch = operation_of(pass->catalog, catalog_text(pass->catalog, moment.operation),
+                               catalog_text(pass->catalog, moment.module));
+        launch->source = moment.source;
+    }
     pass->last = moment;
     idmap_put(&names->call_by_correlation, v[4], (uint32_t)names->launches.count - 1);
     return true;

@@ -25,6 +25,8 @@ enum gpu_key {
     KEY_GRAPH,
     KEY_NODE,
     KEY_RESULT,
+    KEY_FILE,
+    KEY_LINE,
     KEY_ALLOCATOR,
     KEY_BYTES,
     KEY_ADDRESS,
@@ -36,10 +38,11 @@ enum gpu_key {
     GPU_KEYS
 };
 
-/* What XLA's ranges tell of an operation; strings, STRING_NONE for none. */
+/* What ranges tell of an operation; strings, STRING_NONE for none. */
 struct gpu_operation {
     uint32_t operation, name, module;
     uint64_t program;
+    struct source_line source; /* that PyTorch's operators tell; no file for none */
 };
 
 enum { GPU_COPY_KINDS = 11, GPU_WAIT_KINDS = 5, GPU_OVERHEAD_KINDS = 9, GPU_SET_VALUES = 256 };

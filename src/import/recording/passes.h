@@ -102,6 +102,7 @@ struct known_keys {
     uint32_t device_time, host_time, run, physical_core;
     uint32_t producer_type, producer, consumer_type, consumer, root, phase;
     uint32_t call, sequence, sizes, category; /* of PyTorch's operators */
+    uint32_t source_file, source_line;
     uint32_t communicator, collective, group; /* of NCCL's calls */
     uint32_t start, stop;                     /* strings */
 };
@@ -153,6 +154,10 @@ struct text torch_category(const struct known_keys *keys, const struct recorded 
 /* An arg of an event as torch.profiler's files have it: sizes are lists. */
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg);
+
+/* Whether an event is PyTorch's, and the line of the program it has. */
+bool torch_source(const struct known_keys *keys, const struct recorded *event,
+                  struct source_line *source);
 
 /* Of calls of NCCL, the args that torch.profiler's files have of a collective. */
 void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struct recorded *event,

@@ -36,6 +36,19 @@ struct text torch_category(const struct known_keys *keys, const struct recorded 
     return is_operator ? TEXT("cpu_op") : TEXT("user_annotation");
 }
 
+bool torch_source(const struct known_keys *keys, const struct recorded *event,
+                  struct source_line *source)
+{
+    if (!has_arg(event, keys->call))
+        return false;
+    const struct arg *file = find_arg(event, keys->source_file);
+    const struct arg *line = find_arg(event, keys->source_line);
+    *source = (struct source_line){0};
+    if (file && file->type == ARG_STRING && line && line->type == ARG_INT)
+        *source = (struct source_line){file->string, line->integer};
+    return true;
+}
+
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg)
 {

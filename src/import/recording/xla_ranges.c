@@ -23,42 +23,60 @@ static void add_moment(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns
     const struct xla_open_range *range;
     array_each (range, &ranges->open)
         if (range->lane == lane) {
-            if (range->is_module)
+            if (range->kind == XLA_MODULE)
                 moment.module = range->string;
-            else
+            else if (range->kind == XLA_OPERATION)
                 moment.operation = range->string;
+            else if (range->source.file)
+                moment.source = range->source;
         }
     *array_push(&ranges->moments) = moment;
 }
 
-static void close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
+/* Whether something has changed by it. */
+static bool close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
 {
     for (size_t i = ranges->open.count; i > 0; i--) {
         struct xla_open_range *range = &ranges->open.items[i - 1];
         if (range->lane == lane && range->string == string) {
+            bool is_told = range->kind != TORCH_OPERATOR || range->source.file;
             memmove(range, range + 1, (ranges->open.count - i) * sizeof *range);
             ranges->open.count--;
-            return;
+            return is_told;
         }
     }
+    return false;
+}
+
+static void open_range(struct xla_ranges *ranges, const struct xla_open_range *range)
+{
+    if (ranges->open.count == MOST_OPEN) {
+        ranges->open.count /= 2;
+        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
+                ranges->open.count * sizeof *ranges->open.items);
+    }
+    *array_push(&ranges->open) = *range;
+}
+
+void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
+                        struct source_line source)
+{
+    open_range(ranges, &(struct xla_open_range){lane, string, TORCH_OPERATOR, source});
+    if (source.file)
+        add_moment(ranges, lane, time_ns);
 }
 
 void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
                     struct text name, bool is_start)
 {
     bool is_module = has_prefix(name, TEXT("XlaModule:#"));
-    if (!is_module && !has_prefix(name, TEXT("Thunk:#")))
-        return;
-    if (is_start && ranges->open.count == MOST_OPEN) {
-        ranges->open.count /= 2;
-        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
-                ranges->open.count * sizeof *ranges->open.items);
-    }
-    if (is_start)
-        *array_push(&ranges->open) = (struct xla_open_range){lane, string, is_module};
-    else
-        close_range(ranges, lane, string);
-    add_moment(ranges, lane, time_ns);
+    bool is_xla = is_module || has_prefix(name, TEXT("Thunk:#"));
+    if (is_start && is_xla)
+        open_range(ranges, &(struct xla_open_range){
+                               lane, string, is_module ? XLA_MODULE : XLA_OPERATION, {0, 0}});
+    bool is_closed = !is_start && close_range(ranges, lane, string);
+    if (is_xla || is_closed)
+        add_moment(ranges, lane, time_ns);
 }
 
 static bool is_before(const void *a, const void *b, const void *context)

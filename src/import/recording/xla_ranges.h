@@ -7,16 +7,24 @@
 
 #include "base/base.h"
 
+struct source_line {
+    uint32_t file; /* string; 0 for none */
+    int64_t line;
+};
+
 /* What the innermost ranges are, from a moment on. */
 struct xla_moment {
     uint32_t lane;
     int64_t time_ns;
     uint32_t operation, module; /* strings: the ranges' whole texts; 0 for none */
+    struct source_line source;  /* of the program; no file for none */
 };
 
+enum xla_range_kind { XLA_OPERATION, XLA_MODULE, TORCH_OPERATOR };
 struct xla_open_range {
     uint32_t lane, string;
-    bool is_module;
+    enum xla_range_kind kind;
+    struct source_line source; /* of an operator that has one */
 };
 
 struct xla_ranges {
@@ -28,6 +36,9 @@ void xla_ranges_free(struct xla_ranges *ranges);
 /* Events of ranges, in order of time within a lane; others are ignored. */
 void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
                     struct text name, bool is_start);
+/* The start of an operator of PyTorch, its source if it has one. Its end is a range's. */
+void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
+                        struct source_line source);
 /* After the last one. */
 void xla_ranges_finish(struct xla_ranges *ranges);
 /* What is going on in a lane at a moment; zeroes for nothing. */
