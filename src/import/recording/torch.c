@@ -44,7 +44,8 @@ bool torch_source(const struct known_keys *keys, const struct recorded *event,
     const struct arg *file = find_arg(event, keys->source_file);
     const struct arg *line = find_arg(event, keys->source_line);
     *source = (struct source_line){0};
-    if (file && file->type == ARG_STRING && line && line->type == ARG_INT)
+    bool has_line = line && (line->type == ARG_INT || line->type == ARG_UINT);
+    if (file && file->type == ARG_STRING && has_line)
         *source = (struct source_line){file->string, line->integer};
     return true;
 }
