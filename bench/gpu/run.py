@@ -46,6 +46,7 @@ def modes(kymo, bare, profilers):
         Mode("kernel + names", inspect(), against="kernel", limit=1.2),
         *(Mode(f"hardware counters, {us} us", inspect("--gpu-pm-sample-counters", "default", "--gpu-pm-sample-interval-us", us),
                against="kernel + names", limit=1.05) for us in (500, 100)),
+        *(Mode("operators of PyTorch", inspect("--torch-ops"), against="kernel + names") for name in profilers if name == "torch"),
         *(Mode(f"{name}'s profiler", arguments=["--profiler", name], against="nothing") for name in profilers),
     ]
 
