@@ -273,6 +273,7 @@ def memory_pool(session, dice):
         if pool < 2:
             reserved, used = dice.randrange(10**9), dice.randrange(10**9)
             row |= {"pool": 4096 * (pool + 1), "pool_bytes": reserved + 1, "pool_used_bytes": used, "is_async": 1}
+            used = used if operation == 1 else max(0, used - size)  # it is told before a release
             samples += [(f"Memory pool {pool + 1}: size (bytes)", time, reserved + 1), (f"Memory pool {pool + 1}: used (bytes)", time, used)]
             after = (used, reserved + 1)
         else:

@@ -296,6 +296,31 @@ def test_each_kernel_has_the_line_of_its_outermost_operator(kymo, tmp_path):
     assert [(values.get("source_file"), values.get("source_line")) for values in args] == [(None, None), ("/a/model.py", 7)]
 
 
+def test_kernels_of_the_backward_pass_have_the_line_of_the_forward_operator(kymo, tmp_path):
+    """Unless operators of two threads have the same number."""
+    session = Session()
+    session.device(0)
+
+    def operator(sequence=None, line=None):
+        return {"Record function id": 1} | ({"Sequence number": sequence} if sequence is not None else {}) | (
+            {"source_file": "/a/train.py", "source_line": line} if line else {})
+    session.ranges(79, [event for i in range(5) for event in (
+        (1000 + 100 * i, "autograd::engine::evaluate_function: MmBackward0", True, operator(i)), (1010 + 100 * i, "aten::mm", True, operator()),
+        (1030 + 100 * i, "aten::mm", False), (1040 + 100 * i, "autograd::engine::evaluate_function: MmBackward0", False))], name="autograd")
+    session.ranges(77, [(100, "aten::linear", True, operator(line=31)), (110, "aten::mm", True, operator(0)), (120, "aten::mm", False),
+                        (130, "aten::linear", False), (200, "aten::mm", True, operator(1, 32)), (210, "aten::mm", False),
+                        (300, "aten::mm", True, operator(2, 33)), (310, "aten::mm", False), (400, "aten::mm", True, operator(3)),
+                        (410, "aten::mm", False)])
+    session.ranges(78, [(300, "aten::mm", True, operator(2, 34)), (310, "aten::mm", False)], name="other")
+    for i in range(10):
+        time = 1020 + 100 * i if i < 5 else 1050 + 100 * (i - 5)
+        session.add("calls", time, duration_ns=1, name=session.text("cudaLaunchKernel"), thread=79, correlation=i + 1)
+        session.add("kernels", time + 5000, duration_ns=1, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=i + 1)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    assert {row["correlation_id"] - 1: row["source_line"] for row in tables.rows("GpuKernel")} == {0: 31, 1: 32} | dict.fromkeys(range(2, 10))
+
+
 def test_backward_calls_are_of_the_forward_operator_with_their_number_and_name(kymo, tmp_path):
     """NVTX does not tell the thread of the forward pass: of two that count alike, the one with the right name."""
     session = Session()

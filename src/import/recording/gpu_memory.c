@@ -19,6 +19,13 @@ const char *gpu_memory_kind(uint64_t kind)
     return kinds[kind < sizeof kinds / sizeof *kinds ? kind : 0];
 }
 
+/* Of a release, CUPTI tells what was in use before it. */
+static uint64_t used_afterwards(const uint64_t *v)
+{
+    uint64_t released = v[1] == ALLOCATION ? 0 : v[3];
+    return v[11] > released ? v[11] - released : 0;
+}
+
 void gpu_memory_collect(struct gpu_memory *memory, enum gpu_table table, const uint64_t *v)
 {
     if (table == GPU_ALLOCATIONS)
@@ -32,7 +39,7 @@ void gpu_memory_collect(struct gpu_memory *memory, enum gpu_table table, const u
             .correlation = v[7],
             .pool = v[10] ? v[8] : 0, /* of one whose size is not known, nothing is */
             .pool_bytes = v[10],
-            .pool_used = v[11]};
+            .pool_used = used_afterwards(v)};
     if (table == GPU_POOLS)
         *array_push(&memory->changes) = (struct gpu_memory_change){.time_ns = v[0],
                                                                    .operation = (uint32_t)v[1],

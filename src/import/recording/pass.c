@@ -88,11 +88,12 @@ static bool gather(struct pass *pass, const struct recorded *event)
     struct recorded_lane *lane = &process->events.lanes.items[event->lane];
     lane->first_ns = event->time_ns < lane->first_ns ? event->time_ns : lane->first_ns;
     runtime_gather(&process->facts, catalog, &record);
-    struct source_line source;
+    struct torch_start start;
     if (process->gpu_file.size > 0 && record.phase == PHASE_START &&
-        torch_source(&pass->recording->keys, event, &source))
-        torch_ranges_start(&process->ranges, event->lane, event->time_ns, record.name, source);
-    else if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
+        torch_start_of(&pass->recording->keys, event, &start)) {
+        start.string = record.name;
+        torch_ranges_start(&process->ranges, event->lane, event->time_ns, &start);
+    } else if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
         xla_ranges_add(&process->ranges, event->lane, event->time_ns, record.name,
                        catalog_text(catalog, record.name), record.phase == PHASE_START);
     if (record.phase == PHASE_STOP)

@@ -155,9 +155,9 @@ struct text torch_category(const struct known_keys *keys, const struct recorded 
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg);
 
-/* Whether an event is PyTorch's, and the line of the program it has. */
-bool torch_source(const struct known_keys *keys, const struct recorded *event,
-                  struct source_line *source);
+/* Whether the start of an event is an operator's of PyTorch; its name is left to the caller. */
+bool torch_start_of(const struct known_keys *keys, const struct recorded *event,
+                    struct torch_start *start);
 
 /* Of calls of NCCL, the args that torch.profiler's files have of a collective. */
 void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struct recorded *event,
