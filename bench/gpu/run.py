@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What recording a GPU costs: one table of modes, each a program of its own, on a machine with an NVIDIA GPU.
 
-    bench/gpu/run.py [--kymo bin/kymo] [--repeat 2]
+    bench/gpu/run.py [--kymo bin/kymo] [--repeat 2] [--modes 'nothing' 'kernel' ...]
 
 Modes are run in turn, several times over, so that a machine that slows down does so for all of them; a mode's time is the
 median of its rounds. Limits are the project's own; a ratio above its limit is marked.
@@ -44,6 +44,9 @@ def modes(kymo, bare, profilers):
         Mode("sampled", inspect("--gpu-detail", "sampled=50/1"), against="nothing", limit=1.05),
         Mode("kernel", inspect("--gpu-enable-nvtx-tracking", "false"), against="bare CUPTI", limit=1.05),
         Mode("kernel + names", inspect(), against="kernel", limit=1.2),
+        *(Mode(f"hardware counters, {us} us", inspect("--gpu-pm-sample-counters", "default", "--gpu-pm-sample-interval-us", us),
+               against="kernel + names", limit=1.05) for us in (500, 100)),
+        *(Mode("operators of PyTorch", inspect("--torch-ops"), against="kernel + names") for name in profilers if name == "torch"),
         *(Mode(f"{name}'s profiler", arguments=["--profiler", name], against="nothing") for name in profilers),
     ]
 
@@ -67,7 +70,7 @@ def show(program, measured):
     missed = 0
     for mode in measured:
         note = ""
-        if mode.limit:
+        if mode.limit and mode.against in named:
             ratio = mode.median / named[mode.against].median
             note = f"{ratio:.3f} x {mode.against}, {'ok' if ratio <= mode.limit else 'OVER'} ({mode.limit})"
             missed += ratio > mode.limit
@@ -101,12 +104,12 @@ def write_time(kymo, steps):
 def measure(given, bare):
     missed = 0
     for program, profilers in [("jax_gpt.py", ["jax", "jax-python"]), ("torch_mlp.py", ["torch"])]:
-        measured = modes(given.kymo, bare, profilers)
+        measured = [mode for mode in modes(given.kymo, bare, profilers) if not given.modes or mode.name in given.modes]
         for _ in range(given.repeat):
             for mode in measured:
                 run(program, mode, given.steps)
         missed += show(program, measured)
-    return missed + write_time(given.kymo, 4000)
+    return missed if given.modes else missed + write_time(given.kymo, 4000)
 
 
 def main():
@@ -114,6 +117,7 @@ def main():
     options.add_argument("--kymo", default=ROOT / "bin" / "kymo", type=pathlib.Path)
     options.add_argument("--repeat", type=int, default=2)
     options.add_argument("--steps", type=int, default=200)
+    options.add_argument("--modes", nargs="*", default=[], help="only these, without the time of the end")
     given = options.parse_args()
     bare = pathlib.Path(tempfile.mkdtemp()) / "bare_cupti.so"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE / "bare_cupti.c", "-o", bare, "-ldl"], check=True)

@@ -230,11 +230,13 @@ enum mark_kind {
 };
 
 /* A link of an event to others. */
+enum { NO_FORWARD_THREAD = -1 };
 struct mark {
     struct event_ref ref;
     enum mark_kind kind;
     int64_t type; /* of the context, for producers and consumers; scope of a launch; for operators,
-                     autograd's number of the thread of the forward pass, 0 for that pass itself */
+                     autograd's number of the thread of the forward pass, 0 for that pass itself,
+                     NO_FORWARD_THREAD where the source does not tell */
     int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
                      sequence number; the path, a string */
 };

@@ -2,7 +2,8 @@
  * Links calls of a backward pass to the forward pass. Autograd numbers the operators of each thread
  * that runs a forward pass; a call of the backward pass has the number of its operator and the
  * thread's, which is autograd's own count of threads and has to be found: it is the thread whose
- * operators of these numbers have the names that the backward pass says it is of.
+ * operators of these numbers have the names that the backward pass says it is of. Where the source
+ * does not tell the thread (NVTX), calls of the backward pass are known by their names.
  */
 #include "analyze/passes.h"
 
@@ -11,7 +12,7 @@
 /* A call with a sequence number. */
 struct sequenced {
     uint32_t process, track, call;
-    int64_t sequence, thread; /* thread: 0 in a forward pass */
+    int64_t sequence, thread; /* thread: 0 in a forward pass, or NO_FORWARD_THREAD */
     int64_t start_ps;
 };
 typedef ARRAY(struct sequenced) sequenced_list;
@@ -60,28 +61,6 @@ static size_t first_after(const sequenced_list *list, const struct sequenced *ke
     return low;
 }
 
-static void list_sequenced(const struct analysis *analysis, sequenced_list *forward,
-                           sequenced_list *backward)
-{
-    for (size_t i = 0; i < analysis->marks.count; i++) {
-        const struct mark *mark = &analysis->marks.items[i];
-        touch_event(i);
-        if (mark->kind != MARK_SEQUENCE)
-            continue;
-        uint32_t call = find_call(analysis, mark->ref.track, mark->ref.event);
-        if (call == NO_INDEX)
-            continue;
-        *array_push(mark->type > 0 ? backward : forward) = (struct sequenced){
-            .process = catalog_ancestor(analysis->catalog, mark->ref.track, TRACK_PROCESS),
-            .track = mark->ref.track,
-            .call = call,
-            .sequence = mark->id,
-            .thread = mark->type,
-            .start_ps = analysis->trace.start_ps[analysis->calls.items[call].index]};
-    }
-    sort_items(forward->items, forward->count, sizeof *forward->items, by_sequence, NULL);
-}
-
 static struct text name_of(const struct analysis *analysis, uint32_t call)
 {
     uint32_t type = analysis->trace.type[analysis->calls.items[call].index];
@@ -97,16 +76,58 @@ static struct text last_word(struct text name)
     return (struct text){name.data + at, name.size - at};
 }
 
+/* The number at its end is left out. */
+static struct text without_number(struct text name)
+{
+    while (name.size > 0 && isdigit((unsigned char)name.data[name.size - 1]))
+        name.size--;
+    return name;
+}
+
+static const struct text suffix = {"Backward", 8};
+
+static bool has_suffix(struct text name)
+{
+    return name.size > suffix.size &&
+           memcmp(name.data + name.size - suffix.size, suffix.data, suffix.size) == 0;
+}
+
+static bool is_backward(const struct analysis *analysis, const struct mark *mark, uint32_t call)
+{
+    struct text name = name_of(analysis, call);
+    return mark->type > 0 || (mark->type == NO_FORWARD_THREAD &&
+                              (text_starts(name, TEXT("autograd::engine::evaluate_function: ")) ||
+                               has_suffix(without_number(last_word(name)))));
+}
+
+static void list_sequenced(const struct analysis *analysis, sequenced_list *forward,
+                           sequenced_list *backward)
+{
+    for (size_t i = 0; i < analysis->marks.count; i++) {
+        const struct mark *mark = &analysis->marks.items[i];
+        touch_event(i);
+        if (mark->kind != MARK_SEQUENCE)
+            continue;
+        uint32_t call = find_call(analysis, mark->ref.track, mark->ref.event);
+        if (call == NO_INDEX)
+            continue;
+        *array_push(is_backward(analysis, mark, call) ? backward : forward) = (struct sequenced){
+            .process = catalog_ancestor(analysis->catalog, mark->ref.track, TRACK_PROCESS),
+            .track = mark->ref.track,
+            .call = call,
+            .sequence = mark->id,
+            .thread = mark->type,
+            .start_ps = analysis->trace.start_ps[analysis->calls.items[call].index]};
+    }
+    sort_items(forward->items, forward->count, sizeof *forward->items, by_sequence, NULL);
+}
+
 /* Whether "autograd::engine::evaluate_function: NativeLayerNormBackward0" is of
  * "aten::native_layer_norm". */
 static bool is_backward_of(struct text backward, struct text forward)
 {
-    static const struct text suffix = {"Backward", 8};
-    struct text b = last_word(backward), f = last_word(forward);
-    while (b.size > 0 && isdigit((unsigned char)b.data[b.size - 1]))
-        b.size--;
-    if (b.size <= suffix.size ||
-        memcmp(b.data + b.size - suffix.size, suffix.data, suffix.size) != 0)
+    struct text b = without_number(last_word(backward)), f = last_word(forward);
+    if (!has_suffix(b))
         return false;
     b.size -= suffix.size;
     size_t at = 0;
@@ -185,6 +206,30 @@ static void vote(const struct analysis *analysis, struct election *election,
     }
 }
 
+/* Of the tracks that have the number, the first that has an operator of the right name. */
+static const struct sequenced *named_candidate(const struct analysis *analysis,
+                                               const sequenced_list *forward,
+                                               const struct sequenced *backward)
+{
+    struct sequenced key = {
+        .process = backward->process, .sequence = backward->sequence, .start_ps = INT64_MIN};
+    size_t at = first_after(forward, &key);
+    for (unsigned i = 0; i < MAX_CANDIDATES && at < forward->count; i++) {
+        key.track = forward->items[at].track;
+        key.start_ps = INT64_MAX;
+        key.call = NO_INDEX;
+        if (forward->items[at].process != key.process ||
+            forward->items[at].sequence != key.sequence)
+            break;
+        const struct sequenced *found = candidate(forward, backward, key.track);
+        if (found &&
+            is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call)))
+            return found;
+        at = first_after(forward, &key);
+    }
+    return NULL;
+}
+
 static bool is_better(const struct vote *a, const struct vote *b)
 {
     if (a->named != b->named)
@@ -217,7 +262,9 @@ void link_backward(struct analysis *analysis)
     array_each (call, &backward) {
         uint32_t best = idmap_get(&election.best, thread_key(call));
         const struct sequenced *found =
-            best == IDMAP_NONE ? NULL : candidate(&forward, call, election.votes.items[best].track);
+            call->thread == NO_FORWARD_THREAD ? named_candidate(analysis, &forward, call) : NULL;
+        if (!found && best != IDMAP_NONE)
+            found = candidate(&forward, call, election.votes.items[best].track);
         if (found)
             analysis->calls.items[call->call].forward = found->call;
     }

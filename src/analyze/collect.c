@@ -332,7 +332,9 @@ static void add_operator(struct collector *collector, struct worker_state *worke
                               .track = batch->track,
                               .event = (uint32_t)number};
     if (sequence >= 0)
-        add_mark(worker, batch, event, MARK_SEQUENCE, role_integer(roles, ROLE_FORWARD_THREAD),
+        add_mark(worker, batch, event, MARK_SEQUENCE,
+                 has(roles, ROLE_FORWARD_THREAD) ? role_integer(roles, ROLE_FORWARD_THREAD)
+                                                 : NO_FORWARD_THREAD,
                  sequence);
     if (path && arg_text(collector->analysis->catalog, path).size > 0)
         add_mark(worker, batch, event, MARK_MODULE_PATH, 0, arg_string(collector, path));

@@ -6,6 +6,7 @@
 
 #include "cuda/calls.h"
 #include "cuda/counters.h"
+#include "cuda/pm_sampling.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 
@@ -104,12 +105,15 @@ static uint32_t stream_of(const struct cupti_memory *m)
                                                   : 0;
 }
 
+/* Of a pool that another process shares, CUPTI tells the process instead of the size. */
 static void put_allocation(const struct cupti_memory *m)
 {
+    bool has_pool = m->pool_type == CUPTI_POOL_LOCAL;
     trace_row(TRACE_ALLOCATIONS,
               (const uint64_t[]){m->timestamp, m->operation, m->memory_kind, m->bytes, m->address,
                                  stream_of(m), m->device, m->correlation, m->pool_address,
-                                 m->is_async != 0});
+                                 m->is_async != 0, has_pool ? m->pool_size : 0,
+                                 has_pool ? m->pool_used : 0});
 }
 
 static void put_pool(const struct cupti_memory_pool *p)
@@ -160,8 +164,10 @@ static void put_work(const struct cupti_record *record)
 static void put_device(const struct cupti_device *device)
 {
     trace_device(device);
-    if (is_wanted(device->id))
+    if (is_wanted(device->id)) {
         counters_add(device);
+        pm_sampling_add(device->id);
+    }
 }
 
 static void put_record(const struct cupti_record *record)

@@ -5,12 +5,10 @@
 
 #include "cuda/nvml.h"
 #include "cuda/say.h"
+#include "cuda/ticker.h"
 #include "cuda/trace_file.h"
-#include "record/lock.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_DEVICES = 64, NS_PER_S = 1000000000, NS_PER_MS = 1000000, BYTES_PER_UNIT = 1024 };
 
@@ -28,21 +26,11 @@ struct device {
 };
 
 static struct {
-    struct lock lock;
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool is_prepared, is_there, is_stopping;
+    struct ticker ticker;
     int64_t interval_ns;
     uint32_t count; /* of devices; those below it do not change but by the thread */
     struct device devices[MOST_DEVICES];
-} counters = {.lock = LOCK_INITIALIZER};
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
+} counters = {.ticker = TICKER_INITIALIZER};
 
 /* ---- Samples ------------------------------------------------------------------------------- */
 
@@ -76,7 +64,7 @@ static void sample_counter(const struct nvml *nvml, struct device *device,
 {
     uint64_t value = 0;
     uint32_t result = nvml_read(nvml, device->handle, counter, &value);
-    int64_t time_ns = now_ns();
+    int64_t time_ns = ticker_now_ns();
     if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND)
         device->missing |= 1u << counter;
     if (result != NVML_SUCCESS)
@@ -87,36 +75,24 @@ static void sample_counter(const struct nvml *nvml, struct device *device,
         put_sample(device, counter, time_ns, value);
 }
 
-static bool is_stopping(void)
-{
-    lock_take(&counters.lock);
-    bool is_stopping = counters.is_stopping;
-    lock_release(&counters.lock);
-    return is_stopping;
-}
-
 static void sample_device(const struct nvml *nvml, struct device *device)
 {
     if (!device->was_sought)
         device->handle = nvml_device(nvml, device->uuid);
     device->was_sought = true;
-    for (enum nvml_counter c = 0; device->handle && c < NVML_COUNTERS && !is_stopping(); c++)
+    for (enum nvml_counter c = 0;
+         device->handle && c < NVML_COUNTERS && !ticker_is_stopping(&counters.ticker); c++)
         if (!(device->missing >> c & 1))
             sample_counter(nvml, device, c);
 }
 
 /* ---- The thread ---------------------------------------------------------------------------- */
 
-/* How many devices there are then; 0 when the capture ends. */
-static uint32_t wait_until(int64_t time_ns)
+static uint32_t device_count(void)
 {
-    struct timespec until = {.tv_sec = time_ns / NS_PER_S, .tv_nsec = time_ns % NS_PER_S};
-    int result = 0;
-    lock_take(&counters.lock);
-    while (!counters.is_stopping && result != ETIMEDOUT)
-        result = pthread_cond_timedwait(&counters.wake, &counters.lock.mutex, &until);
-    uint32_t count = counters.is_stopping ? 0 : counters.count;
-    lock_release(&counters.lock);
+    lock_take(&counters.ticker.lock);
+    uint32_t count = counters.count;
+    lock_release(&counters.ticker.lock);
     return count;
 }
 
@@ -130,38 +106,26 @@ static void *work(void *unused)
         say("power, clocks and other counters of GPUs are not recorded: %s", problem);
         return NULL;
     }
-    int64_t next_ns = now_ns();
-    uint32_t count;
-    while ((count = wait_until(next_ns)) > 0) {
+    int64_t next_ns = ticker_now_ns();
+    while (ticker_wait(&counters.ticker, next_ns)) {
+        uint32_t count = device_count();
         for (uint32_t i = 0; i < count; i++)
             sample_device(&nvml, &counters.devices[i]);
         next_ns += counters.interval_ns;
-        int64_t now = now_ns();
+        int64_t now = ticker_now_ns();
         next_ns = next_ns > now ? next_ns : now;
     }
     nvml_unload(&nvml);
     return NULL;
 }
 
-static void make_condition(void)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&counters.wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 void counters_start(const struct gpu_options *options)
 {
-    lock_take(&counters.lock);
-    if (!counters.is_prepared)
-        make_condition();
-    counters.is_prepared = true;
-    counters.is_stopping = false;
+    lock_take(&counters.ticker.lock);
+    ticker_prepare(&counters.ticker);
     counters.count = 0;
     counters.interval_ns = (int64_t)options->counter_interval_ms * NS_PER_MS;
-    lock_release(&counters.lock);
+    lock_release(&counters.ticker.lock);
 }
 
 static bool is_known(uint32_t id)
@@ -172,58 +136,37 @@ static bool is_known(uint32_t id)
     return false;
 }
 
-/* The lock is held, and with it signals are kept off: they go to the program's threads. */
-static void start_thread(void)
-{
-    counters.is_there = pthread_create(&counters.thread, NULL, work, NULL) == 0;
-    if (counters.is_there)
-        pthread_setname_np(counters.thread, "kymo-gpu-stat");
-    else
-        say("power, clocks and other counters of GPUs are not recorded: there is no thread");
-}
-
 void counters_add(const struct cupti_device *device)
 {
-    lock_take(&counters.lock);
-    if (counters.interval_ns > 0 && !counters.is_stopping && counters.count < MOST_DEVICES &&
+    lock_take(&counters.ticker.lock);
+    if (counters.interval_ns > 0 && !counters.ticker.is_stopping && counters.count < MOST_DEVICES &&
         !is_known(device->id)) {
         struct device *added = &counters.devices[counters.count++];
         *added = (struct device){.id = device->id};
         memcpy(added->uuid, device->uuid, sizeof added->uuid);
-        if (counters.count == 1)
-            start_thread();
+        if (counters.count == 1 && !ticker_start(&counters.ticker, work, "kymo-gpu-stat"))
+            say("power, clocks and other counters of GPUs are not recorded: there is no thread");
     }
-    lock_release(&counters.lock);
+    lock_release(&counters.ticker.lock);
 }
 
 void counters_stop(void)
 {
-    lock_take(&counters.lock);
-    bool is_there = counters.is_there;
-    counters.is_stopping = true;
-    counters.is_there = false;
-    if (is_there)
-        pthread_cond_signal(&counters.wake);
-    lock_release(&counters.lock);
-    if (is_there)
-        pthread_join(counters.thread, NULL);
+    ticker_stop(&counters.ticker);
 }
 
 void counters_lock(void)
 {
-    lock_take(&counters.lock);
+    lock_take(&counters.ticker.lock);
 }
 
 void counters_unlock(void)
 {
-    lock_release(&counters.lock);
+    lock_release(&counters.ticker.lock);
 }
 
 void counters_forked(void)
 {
-    if (counters.is_prepared)
-        make_condition();
-    counters.is_there = false;
-    counters.is_stopping = true;
-    lock_release(&counters.lock);
+    ticker_forked(&counters.ticker);
+    lock_release(&counters.ticker.lock);
 }

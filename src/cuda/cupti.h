@@ -6,6 +6,8 @@
 #ifndef KYMO_CUDA_CUPTI_H
 #define KYMO_CUDA_CUPTI_H
 
+#include "cuda/cupti_pm.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +47,7 @@ enum cupti_attribute {
     CUPTI_DEVICE_BUFFER_PRE_ALLOCATE = 6,
 };
 
+enum { CUPTI_POOL_LOCAL = 1 };
 enum { CUPTI_FLUSH_FORCED = 1, CUPTI_THREAD_ID_SYSTEM = 1 };
 enum { CUPTI_VERSION_12_9 = 27 }; /* of its interface: the first that goes on without a buffer */
 
@@ -150,7 +153,7 @@ struct cupti_memory {
     const char *name;
     uint32_t is_async, padding;
     uint32_t pool_type, pool_padding;
-    uint64_t pool_address;
+    uint64_t pool_address, pool_threshold, pool_size, pool_used;
 };
 
 struct cupti_memory_pool {
@@ -182,7 +185,8 @@ static_assert(offsetof(struct cupti_device, id) == 112 &&
                   offsetof(struct cupti_device, name) == 136,
               "device");
 static_assert(offsetof(struct cupti_memory, name) == 64 &&
-                  offsetof(struct cupti_memory, pool_address) == 88,
+                  offsetof(struct cupti_memory, pool_address) == 88 &&
+                  sizeof(struct cupti_memory) == 120,
               "memory");
 static_assert(sizeof(struct cupti_memory_pool) == 72, "pool");
 
@@ -221,7 +225,8 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
     FUNCTION(GetGraphNodeId, (void *node, uint64_t *id))                                           \
     FUNCTION(GetGraphId, (void *graph, uint32_t *id))                                              \
     OPTIONAL(ActivityEnableDriverApi, (uint32_t id, uint8_t enable))                               \
-    OPTIONAL(ActivityEnableRuntimeApi, (uint32_t id, uint8_t enable))
+    OPTIONAL(ActivityEnableRuntimeApi, (uint32_t id, uint8_t enable))                              \
+    CUPTI_PM_FUNCTIONS(OPTIONAL)
 
 struct cupti {
 #define MEMBER(name, parameters) uint32_t(*name) parameters;

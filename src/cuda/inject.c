@@ -8,6 +8,7 @@
 #include "cuda/counters.h"
 #include "cuda/cupti.h"
 #include "cuda/graphs.h"
+#include "cuda/pm_sampling.h"
 #include "cuda/say.h"
 #include "cuda/trace_file.h"
 #include "cuda/worker.h"
@@ -40,6 +41,7 @@ static void stop(void)
     lock_take(&lock);
     if (is_running) {
         is_running = false;
+        pm_sampling_stop(); /* none begins with what is decoded now */
         activity_stop();
         worker_stop();
         counters_stop();
@@ -64,6 +66,7 @@ static bool begin_file(const struct gpu_options *options, char problem[static 25
 /* Ends what a failed start has begun. */
 static bool give_up(void)
 {
+    pm_sampling_stop();
     activity_stop();
     worker_stop();
     counters_stop();
@@ -83,6 +86,7 @@ static bool start(char problem[static 256])
         return false;
     }
     counters_start(&options);
+    pm_sampling_start(&cupti, &options);
     if (!activity_start(&cupti, &options, problem))
         return give_up();
     if (!worker_start(&options)) {
@@ -103,10 +107,12 @@ static void before_fork(void)
     graphs_lock();
     buffers_lock();
     counters_lock();
+    pm_sampling_lock();
 }
 
 static void after_fork_in_parent(void)
 {
+    pm_sampling_unlock();
     counters_unlock();
     buffers_unlock();
     graphs_unlock();
@@ -116,6 +122,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
+    pm_sampling_forked();
     counters_forked();
     buffers_forked();
     graphs_unlock();

@@ -7,6 +7,7 @@
 
 #include "cuda/nvtx_names.h"
 #include "cuda/nvtx_payload.h"
+#include "cuda/python_lines.h"
 #include "cuda/torch_ranges.h"
 #include "gpu/gpu.h"
 
@@ -99,9 +100,11 @@ enum { LONGEST_NAME = NVTX_LONGEST_NAME, DEPTH = 64, OPERATIONS = 16 };
 /* Open ranges of a thread. Those deeper than DEPTH are counted only. */
 struct stack {
     uint32_t depth, operations;
+    uint32_t operators; /* of PyTorch, among the ranges below */
     struct {
         const struct domain *domain;
         uint32_t type;
+        bool is_operator;
     } ranges[DEPTH];
     char operation[OPERATIONS][LONGEST_NAME];
 };
@@ -201,27 +204,36 @@ static uint32_t record_annotation(const char *name, enum kymo_kind kind, uint64_
     return record(name, kind, id, count > 0 ? args : NULL, count);
 }
 
-/* Args have the names of torch.profiler's files. */
-static uint32_t record_operator(const struct torch_range *range)
+/* Args have the names of torch.profiler's files. Within an operator, Python does not go on: the
+ * outermost one has the line. */
+static uint32_t record_operator(const struct torch_range *range, bool is_outermost)
 {
-    struct kymo_arg args[3];
+    struct kymo_arg args[5];
+    struct python_line line;
     size_t count = 0;
     args[count++] = kymo_uint("Record function id", range->id);
     if (range->sequence >= 0)
         args[count++] = kymo_int("Sequence number", range->sequence);
     if (range->sizes[0])
         args[count++] = kymo_text("Input Dims", range->sizes);
+    if (is_outermost && python_line(&line)) {
+        args[count++] = kymo_text("source_file", line.file);
+        args[count++] = kymo_int("source_line", line.line);
+    }
     return record(range->name, KYMO_KIND_BEGIN, 0, args, count);
 }
 
 static uint32_t record_push(const struct domain *domain, const char *name,
-                            const struct attributes *attributes)
+                            const struct attributes *attributes, bool is_outermost,
+                            bool *is_operator)
 {
     struct torch_range range;
     if (!kymo_wants(1))
         return 0;
-    if (!domain && !attributes && torch_range_read(name, &range))
-        return record_operator(&range);
+    if (!domain && !attributes && torch_range_read(name, &range)) {
+        *is_operator = torch_range_is_operator(&range);
+        return record_operator(&range, is_outermost);
+    }
     return record_annotation(name, KYMO_KIND_BEGIN, 0, domain, attributes);
 }
 
@@ -233,10 +245,13 @@ static int push(const struct domain *domain, const char *name, const struct attr
     uint32_t depth = stack->depth++;
     if (domain && domain->has_operations && stack->operations++ < OPERATIONS)
         snprintf(stack->operation[stack->operations - 1], LONGEST_NAME, "%s", name);
-    uint32_t type = record_push(domain, name, attributes);
+    bool is_operator = false;
+    uint32_t type = record_push(domain, name, attributes, stack->operators == 0, &is_operator);
     if (depth < DEPTH) {
         stack->ranges[depth].domain = domain;
         stack->ranges[depth].type = type;
+        stack->ranges[depth].is_operator = is_operator;
+        stack->operators += is_operator;
     }
     return (int)depth;
 }
@@ -250,6 +265,7 @@ static uint32_t remove_range(struct stack *stack, const struct domain *domain)
     if (i == 0)
         return 0;
     uint32_t type = stack->ranges[i - 1].type;
+    stack->operators -= stack->ranges[i - 1].is_operator;
     memmove(&stack->ranges[i - 1], &stack->ranges[i], (stack->depth - i) * sizeof stack->ranges[0]);
     stack->depth--;
     return type;

@@ -94,3 +94,8 @@ bool torch_range_read(const char *text, struct torch_range *range)
     const char *end = read_sequence(text, id, &range->sequence);
     return *at == '\0' && copy(range->name, sizeof range->name, text, (size_t)(end - text));
 }
+
+bool torch_range_is_operator(const struct torch_range *range)
+{
+    return range->sequence >= 0 || range->sizes[0] || strstr(range->name, "::") != NULL;
+}

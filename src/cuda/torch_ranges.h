@@ -21,4 +21,7 @@ struct torch_range {
 /* False when it is another text, or the name is too long. */
 bool torch_range_read(const char *text, struct torch_range *range);
 
+/* Ranges of programs (record_function) have ids like operators, but neither numbers nor inputs. */
+bool torch_range_is_operator(const struct torch_range *range);
+
 #endif

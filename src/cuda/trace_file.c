@@ -37,9 +37,10 @@ static const struct {
     [TRACE_OVERHEADS] = {5, 1u << 0},
     [TRACE_NODES] = {6, 1u << 0 | 1u << 1},
     [TRACE_WINDOWS] = {2, 1u << 0},
-    [TRACE_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [TRACE_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
     [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
     [TRACE_COUNTERS] = {4, 1u << 0},
+    [TRACE_SAMPLES] = {4, 1u << 0},
 };
 
 struct table {
@@ -64,7 +65,7 @@ struct trace_file {
     uint8_t *definitions_end;
     uint64_t calls, activities, annotations;                /* so far */
     uint64_t most_calls, most_activities, most_annotations; /* UINT64_MAX: any number */
-    uint64_t lost;
+    uint64_t lost, lost_samples;
     bool has_failed; /* what follows a piece that was cut off could not be read */
     uint8_t definitions[DEFINITIONS_SIZE];
     uint8_t piece[DEFINITIONS_SIZE + TRACE_TABLES * (MOST_COLUMNS * COLUMN_SIZE + 128)];
@@ -134,10 +135,11 @@ void trace_file_flush(void)
     size_t size = (size_t)(file->definitions_end - file->definitions);
     memcpy(file->piece, file->definitions, size);
     uint8_t *to = encode_number(file->piece + size, 15, file->lost);
+    to = encode_number(to, 22, file->lost_samples);
     for (uint32_t t = 0; t < TRACE_TABLES; t++)
         to = put_table(to, t, &file->tables[t]);
     file->definitions_end = file->definitions;
-    file->lost = 0;
+    file->lost = file->lost_samples = 0;
     if (to > file->piece && !file->has_failed)
         file->has_failed =
             kymo_session_append(FILE_NAME, file->piece, (size_t)(to - file->piece)) != 0;
@@ -327,7 +329,7 @@ void trace_device(const struct cupti_device *device)
 static bool is_within_limits(enum trace_table table)
 {
     bool is_call = table == TRACE_CALLS;
-    if (table == TRACE_NODES || table == TRACE_WINDOWS || table == TRACE_COUNTERS)
+    if (table == TRACE_NODES || table == TRACE_WINDOWS || table >= TRACE_COUNTERS)
         return true;
     return is_call ? file->calls++ < file->most_calls : file->activities++ < file->most_activities;
 }
@@ -357,4 +359,10 @@ void trace_lost(uint64_t records)
 {
     if (file)
         file->lost += records;
+}
+
+void trace_lost_samples(uint64_t samples)
+{
+    if (file)
+        file->lost_samples += samples;
 }

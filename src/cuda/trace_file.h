@@ -23,6 +23,7 @@ enum trace_table {
     TRACE_ALLOCATIONS,
     TRACE_POOLS,
     TRACE_COUNTERS,
+    TRACE_SAMPLES = 21,
     TRACE_TABLES
 };
 
@@ -47,6 +48,7 @@ void trace_device(const struct cupti_device *device);
 /* A row: one value per column of the table's message, in the order of its fields. */
 void trace_row(enum trace_table table, const uint64_t *values);
 void trace_lost(uint64_t records);
+void trace_lost_samples(uint64_t samples); /* of hardware counters */
 
 /* In the child of a fork, which writes none; the lock is held. */
 void trace_file_forked(void);

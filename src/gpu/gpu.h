@@ -20,9 +20,11 @@ struct gpu_options {
     uint64_t most_calls, most_activities, most_annotations; /* 0: any number */
     uint64_t devices;                                       /* the first so many; 0: all */
     uint64_t counter_interval_ms; /* of power, clocks and the like; 0: none */
-    bool nvtx, nodes;             /* annotations; nodes of graphs */
-    bool graph_trace;             /* the same as GPU_GRAPHS, by another name */
-    bool has_detail;              /* it was set */
+    const char *metrics;          /* hardware counters to sample, with commas; or NULL */
+    uint64_t metric_interval_us, metric_buffer_mb; /* 0: the default */
+    bool nvtx, nodes;                              /* annotations; nodes of graphs */
+    bool graph_trace;                              /* the same as GPU_GRAPHS, by another name */
+    bool has_detail;                               /* it was set */
 };
 
 #define GPU_OPTIONS                                                                                \
@@ -40,10 +42,13 @@ struct gpu_key {
     const char *variable; /* KYMO_ and the name in capitals */
     const char *argument, *help;
     const char *const *words; /* that the value may be, NULL-terminated; NULL: a number */
-    const char *refusal;      /* why it cannot be set; NULL: it can */
 };
 enum { GPU_KEYS = 13 };
 extern const struct gpu_key gpu_keys[GPU_KEYS];
+
+/* The word for a set of hardware counters that suits most programs. */
+#define GPU_USUAL_METRICS "default"
+enum { GPU_METRIC_INTERVAL_US = 500, GPU_METRIC_BUFFER_MB = 64 };
 
 /* Sets one; false when the value is none it may have. The message does not name the key. */
 bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err);

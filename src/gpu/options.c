@@ -28,54 +28,57 @@ static_assert(SAMPLE_INTERVAL + 1 == GPU_KEYS, "one entry for each");
 
 static const char *const details[] = {"graph", "kernel", "sampled", NULL};
 static const char *const switches[] = {"true", "false", NULL};
-static const char no_counters[] = "hardware counters are not sampled yet";
 
 const struct gpu_key gpu_keys[GPU_KEYS] = {
     [DETAIL] = {"gpu_detail", "gpu-detail", "KYMO_GPU_DETAIL", "LEVEL",
                 "what to record of CUDA graphs: graph, kernel or sampled[=MS/S], kernels for MS ms "
                 "of every S s (default: kernel)",
-                details, NULL},
+                details},
     [CALLS] = {"gpu_api_calls", "gpu-api-calls", "KYMO_GPU_API_CALLS", "NAMES",
                "record these CUDA calls too, such as cudaMalloc,cuMemAlloc; launches always are",
-               NULL, NULL},
+               NULL},
     [MOST_CALLS] = {"gpu_max_callback_api_events", "gpu-max-callback-api-events",
                     "KYMO_GPU_MAX_CALLBACK_API_EVENTS", "N",
-                    "CUDA calls to keep, the first ones (default: all)", NULL, NULL},
+                    "CUDA calls to keep, the first ones (default: all)", NULL},
     [MOST_ACTIVITIES] = {"gpu_max_activity_api_events", "gpu-max-activity-api-events",
                          "KYMO_GPU_MAX_ACTIVITY_API_EVENTS", "N",
-                         "kernels, copies and waits to keep, the first ones (default: all)", NULL,
-                         NULL},
+                         "kernels, copies and waits to keep, the first ones (default: all)", NULL},
     [MOST_ANNOTATIONS] = {"gpu_max_annotation_strings", "gpu-max-annotation-strings",
                           "KYMO_GPU_MAX_ANNOTATION_STRINGS", "N",
                           "names of operations to keep for nodes of CUDA graphs (default: all)",
-                          NULL, NULL},
+                          NULL},
     [NVTX] = {"gpu_enable_nvtx_tracking", "gpu-enable-nvtx-tracking",
               "KYMO_GPU_ENABLE_NVTX_TRACKING", "BOOL",
-              "record NVTX, which names kernels (default: true)", switches, NULL},
+              "record NVTX, which names kernels (default: true)", switches},
     [GRAPH_TRACE] = {"gpu_enable_cupti_activity_graph_trace",
                      "gpu-enable-cupti-activity-graph-trace",
                      "KYMO_GPU_ENABLE_CUPTI_ACTIVITY_GRAPH_TRACE", "BOOL",
-                     "the same as --gpu-detail graph (default: false)", switches, NULL},
+                     "the same as --gpu-detail graph (default: false)", switches},
     [COUNTERS] = {"gpu_pm_sample_counters", "gpu-pm-sample-counters", "KYMO_GPU_PM_SAMPLE_COUNTERS",
-                  "NAMES", "not available yet", NULL, no_counters},
+                  "NAMES",
+                  "sample these hardware counters, named as CUPTI's metrics, or default: how busy "
+                  "SMs, tensor cores, memory and links are (default: none)",
+                  NULL},
     [COUNTER_INTERVAL] = {"gpu_pm_sample_interval_us", "gpu-pm-sample-interval-us",
-                          "KYMO_GPU_PM_SAMPLE_INTERVAL_US", "US", "not available yet", NULL,
-                          no_counters},
+                          "KYMO_GPU_PM_SAMPLE_INTERVAL_US", "US",
+                          "sample hardware counters at this interval (default: 500)", NULL},
     [COUNTER_BUFFER] = {"gpu_pm_sample_buffer_size_per_gpu_mb",
                         "gpu-pm-sample-buffer-size-per-gpu-mb",
-                        "KYMO_GPU_PM_SAMPLE_BUFFER_SIZE_PER_GPU_MB", "MB", "not available yet",
-                        NULL, no_counters},
+                        "KYMO_GPU_PM_SAMPLE_BUFFER_SIZE_PER_GPU_MB", "MB",
+                        "the buffer in which the GPU keeps samples until they are read (default: "
+                        "64)",
+                        NULL},
     [DEVICES] = {"gpu_num_chips_to_profile_per_task", "gpu-num-chips-to-profile-per-task",
                  "KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK", "N",
-                 "record only the first N GPUs of each process (default: 0, all)", NULL, NULL},
+                 "record only the first N GPUs of each process (default: 0, all)", NULL},
     [NODES] = {"gpu_dump_graph_node_mapping", "gpu-dump-graph-node-mapping",
                "KYMO_GPU_DUMP_GRAPH_NODE_MAPPING", "BOOL",
-               "record what nodes of CUDA graphs were made for (default: true)", switches, NULL},
+               "record what nodes of CUDA graphs were made for (default: true)", switches},
     [SAMPLE_INTERVAL] = {"gpu_counter_interval_ms", "gpu-counter-interval-ms",
                          "KYMO_GPU_COUNTER_INTERVAL_MS", "MS",
                          "sample power, clocks, temperature, memory, utilization, PCIe and NVLink "
                          "at this interval (default: 100; 0: never)",
-                         NULL, NULL},
+                         NULL},
 };
 
 /* A number at the start of the text; *end is behind it. */
@@ -115,6 +118,18 @@ static bool set_interval(uint64_t *to, const char *value, struct error *err)
         return false;
     if (number > MOST_MS)
         return error_set(err, "'%s' is more than a day, %d ms", value, MOST_MS);
+    *to = number;
+    return true;
+}
+
+/* A number other than 0. */
+static bool set_amount(uint64_t *to, const char *value, uint64_t most, struct error *err)
+{
+    uint64_t number = 0;
+    if (!set_number(&number, value, err))
+        return false;
+    if (number == 0 || number > most)
+        return error_set(err, "'%s' is not from 1 to %llu", value, (unsigned long long)most);
     *to = number;
     return true;
 }
@@ -162,10 +177,28 @@ static bool set_calls(const char **to, const char *value, struct error *err)
     return true;
 }
 
+/* Which names are metrics of a device, CUPTI knows. */
+static bool set_metrics(const char **to, const char *value, struct error *err)
+{
+    bool has_name = false;
+    for (const char *c = value; *c; c++) {
+        bool is_of_name = isalnum((unsigned char)*c) || *c == '_' || *c == '.';
+        if (!is_of_name && *c != ',')
+            return error_set(err,
+                             "'%s' is not a list of metrics, such as "
+                             "sm__cycles_active.avg.pct_of_peak_sustained_elapsed",
+                             value);
+        has_name = has_name || is_of_name;
+    }
+    if (!has_name)
+        return error_set(err, "there is no metric in '%s'", value);
+    *to = value;
+    return true;
+}
+
 bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err)
 {
-    if (gpu_keys[key].refusal)
-        return error_set(err, "%s", gpu_keys[key].refusal);
+    enum { MOST_INTERVAL_US = 1000000, MOST_BUFFER_MB = 4096 };
     switch ((enum key)key) {
     case DETAIL:
         return set_detail(options, value, err);
@@ -181,6 +214,12 @@ bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, 
         return set_switch(&options->nvtx, value, err);
     case GRAPH_TRACE:
         return set_switch(&options->graph_trace, value, err);
+    case COUNTERS:
+        return set_metrics(&options->metrics, value, err);
+    case COUNTER_INTERVAL:
+        return set_amount(&options->metric_interval_us, value, MOST_INTERVAL_US, err);
+    case COUNTER_BUFFER:
+        return set_amount(&options->metric_buffer_mb, value, MOST_BUFFER_MB, err);
     case DEVICES:
         return set_number(&options->devices, value, err);
     case SAMPLE_INTERVAL:
@@ -192,11 +231,17 @@ bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, 
 
 bool gpu_options_check(const struct gpu_options *options, struct error *err)
 {
-    bool is_clear = !options->graph_trace || !options->has_detail || options->detail == GPU_GRAPHS;
-    return is_clear || error_set(err,
-                                 "gpu_enable_cupti_activity_graph_trace=true and "
-                                 "gpu_detail=%s contradict each other",
-                                 details[options->detail]);
+    bool has_detail = options->graph_trace && options->has_detail;
+    if (has_detail && options->detail != GPU_GRAPHS)
+        return error_set(err,
+                         "gpu_enable_cupti_activity_graph_trace=true and gpu_detail=%s contradict "
+                         "each other",
+                         details[options->detail]);
+    if (!options->metrics && (options->metric_interval_us || options->metric_buffer_mb))
+        return error_set(
+            err, "%s is of no use without gpu_pm_sample_counters",
+            gpu_keys[options->metric_interval_us ? COUNTER_INTERVAL : COUNTER_BUFFER].name);
+    return true;
 }
 
 void gpu_options_from_environment(struct gpu_options *options,

@@ -24,6 +24,12 @@
     MAYBE(INT64, "framework_op_event_id", "", "Call of that operator: SystemProfileEvents.id.",    \
           "870")
 
+/* Where the program launched it. */
+#define LAUNCH_FILE                                                                                \
+    MAYBE(NAME, "source_file", "", "Python file that called its operator (--torch-ops).",          \
+          "/home/me/train.py")
+#define LAUNCH_LINE MAYBE(INT64, "source_line", "", "Line of that file.", "31")
+
 static const struct field events_fields[] = {
     [EVENT_ID] = ALWAYS(INT64, "id", "", "Id of the event.", "1024"),
     [EVENT_NAME] =
@@ -114,6 +120,8 @@ static const struct field kernels_fields[] = {
     [KERNEL_OPERATION] = MAYBE(INT64, "operation_id", "", "HLO operation: HloOperation.id.", "118"),
     [KERNEL_FRAMEWORK_OP] = FRAMEWORK_OP,
     [KERNEL_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
+    [KERNEL_FILE] = LAUNCH_FILE,
+    [KERNEL_LINE] = LAUNCH_LINE,
 };
 
 static const struct field copies_fields[] = {
@@ -150,6 +158,8 @@ static const struct field copies_fields[] = {
                          "fusion.12"),
     [COPY_FRAMEWORK_OP] = FRAMEWORK_OP,
     [COPY_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
+    [COPY_FILE] = LAUNCH_FILE,
+    [COPY_LINE] = LAUNCH_LINE,
 };
 
 static const struct field collectives_fields[] = {

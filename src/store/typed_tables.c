@@ -59,6 +59,8 @@ static const struct {
     {"Process Group Description", ROLE_GROUP_DESCRIPTION},
     {"Group size", ROLE_GROUP_SIZE},
     {"Process Group Ranks", ROLE_GROUP_RANKS},
+    {"source_file", ROLE_LAUNCH_FILE},
+    {"source_line", ROLE_LAUNCH_LINE},
 };
 
 /* The columns of args, for device work and allocations. */
@@ -82,6 +84,8 @@ static const struct arg_column kernel_columns[] = {
     {ROLE_SUGGESTED_BLOCK, KERNEL_SUGGESTED_BLOCK},
     {ROLE_REGISTERS, KERNEL_REGISTERS},
     {ROLE_SHARED, KERNEL_SHARED},
+    {ROLE_LAUNCH_FILE, KERNEL_FILE},
+    {ROLE_LAUNCH_LINE, KERNEL_LINE},
     {ROLE_NONE, 0},
 };
 
@@ -96,6 +100,8 @@ static const struct arg_column copy_columns[] = {
     {ROLE_LABEL, COPY_LABEL},
     {ROLE_MODULE, COPY_MODULE},
     {ROLE_PROGRAM, COPY_PROGRAM},
+    {ROLE_LAUNCH_FILE, COPY_FILE},
+    {ROLE_LAUNCH_LINE, COPY_LINE},
     {ROLE_NONE, 0},
 };
 

@@ -7,6 +7,7 @@
  *   here AT HEX                    an activity record with this thread's id at AT
  *   threads N TIMES HEX            the same record from N threads at once, TIMES times each
  *   hand_over, hold 0|1, drop N    see mock_cupti.h
+ *   sample DEVICE START END VALUE  of hardware counters, see mock_pm.h; decode_fails RESULT
  *   node ID GRAPH ORIGINAL_GRAPH NODE ORIGINAL TYPE
  *   domain NAME                    makes a domain; they have the numbers 1, 2, ...; 0 is none
  *   nccl DOMAIN COMMUNICATOR BYTES ROOT OPERATION TEXT   a mark with a structure as payload
@@ -22,6 +23,7 @@
  *   exit N, _exit N, kill
  */
 #include "mock_cupti.h"
+#include "mock_pm.h"
 #include "nvtx_client.h"
 
 #include <dlfcn.h>
@@ -43,18 +45,23 @@ static unsigned domain_count;
 static uint64_t ranges[MOST_RANGES];
 static struct nvtx_attributes attributes = {.version = 3, .size = sizeof attributes};
 
-static const struct mock_cupti *cupti(void)
+static const void *stand_in(const char *name)
 {
-    static const struct mock_cupti *mock;
-    if (!mock) {
-        void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-        library = library ? library : dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
-        mock = library ? dlsym(library, MOCK_CUPTI) : NULL;
-    }
+    void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+    library = library ? library : dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
+    const void *mock = library ? dlsym(library, name) : NULL;
     if (!mock) {
         fprintf(stderr, "player: %s\n", dlerror());
         exit(3);
     }
+    return mock;
+}
+
+static const struct mock_cupti *cupti(void)
+{
+    static const struct mock_cupti *mock;
+    if (!mock)
+        mock = stand_in(MOCK_CUPTI);
     return mock;
 }
 
@@ -450,6 +457,23 @@ static void hand_over(const char *rest)
     cupti()->hand_over();
 }
 
+static void sample(const char *rest)
+{
+    const struct mock_pm *mock = stand_in(MOCK_PM);
+    unsigned device;
+    unsigned long long start, end;
+    double value;
+    if (sscanf(rest, "%u %llu %llu %lf", &device, &start, &end, &value) != 4)
+        exit(3);
+    mock->sample(device, start, end, value);
+}
+
+static void decode_fails(const char *rest)
+{
+    const struct mock_pm *mock = stand_in(MOCK_PM);
+    mock->fail((uint32_t)atoi(rest));
+}
+
 static void hold(const char *rest)
 {
     cupti()->hold(atoi(rest));
@@ -506,6 +530,8 @@ static const struct {
     {"hand_over", hand_over},
     {"hold", hold},
     {"drop", drop},
+    {"sample", sample},
+    {"decode_fails", decode_fails},
     {"nccl", call_nccl},
     {"push", push_text},
     {"pushw", push_wide},

@@ -29,7 +29,7 @@ class Machine:
             flags += [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-fno-sanitize=function"]
         self.compiler = ["clang" if sanitizer else "cc", *flags]
         self.compile("libcuda.so.1", "-shared", MOCKS / "mock_cuda.c")
-        self.compile("libcupti.so.13", "-shared", MOCKS / "mock_cupti.c")
+        self.compile("libcupti.so.13", "-shared", MOCKS / "mock_cupti.c", MOCKS / "mock_pm.c")
         self.compile("libnvidia-ml.so.1", "-shared", MOCKS / "mock_nvml.c")
         self.compile("player", MOCKS / "player.c", MOCKS / "nvtx_client.c")
         self.library = build / "lib" / "libkymo-cuda.so"
@@ -332,6 +332,123 @@ def test_functions_that_nvml_lacks_are_counters_that_are_missing(kymo, machine, 
                     tmp_path / "libnvidia-ml.so.1"], check=True)
     counters = Counters(machine, tmp_path, {0: 7}, LD_LIBRARY_PATH=f"{tmp_path}:{machine.folder}")
     assert (set(counters.samples), counters.errors) == ({(0, "power_mw")}, "")
+
+
+# ---- Hardware counters ------------------------------------------------------------------------
+
+PEAK = ".avg.pct_of_peak_sustained_elapsed"
+METRICS = [f"sm__cycles_active{PEAK}", f"sm__inst_executed_pipe_tensor{PEAK}", "dram__bytes_read.sum.per_second",
+           "dram__bytes_write.sum.per_second", f"sm__warps_active{PEAK}", f"sm__inst_executed{PEAK}"]  # those of mock_pm.c
+
+
+class Samples:
+    """Plays samples once the device samples, or has been refused: those in the file, and what was said."""
+
+    def __init__(self, machine, folder, script, metrics="default", until="cuptiPmSamplingStart(0)", devices=(0,), **variables):
+        log = folder / "cupti.log"
+        begin = ["init", *(device(number, 7) for number in devices), "hand_over", kernel(1), "say ready", "wait"]
+        process = machine.start(folder / "out", [*begin, *script], MOCK_CUPTI_LOG=str(log),
+                                KYMO_GPU_PM_SAMPLE_COUNTERS=metrics, KYMO_GPU_COUNTER_INTERVAL_MS="0", **variables)
+        assert process.stdout.readline() == "ready\n"
+        wait_for(lambda: until in log.read_text())
+        process.stdin.write("\n")
+        process.stdin.flush()
+        if "say again" in script:
+            assert process.stdout.readline() == "again\n"
+            wait_for(lambda: log.read_text().count("cuptiPmSamplingStop(0)") == 1)
+        self.errors = process.communicate("\n", timeout=100)[1]
+        assert process.returncode == 0
+        self.calls = log.read_text().split()
+        trace = only_trace(folder / "out")
+        assert len(trace.found("kernel")) == 1 and trace.lost == 0
+        self.rows, self.lost = trace.samples, trace.lost_samples
+
+    def of(self, number, metric):
+        return [(row["start_ns"], row["value"]) for row in self.rows if (row["device"], row["metric"]) == (number, metric)]
+
+
+def test_hardware_counters_have_the_values_and_times_of_their_samples(kymo, machine, tmp_path):
+    played = [(10**15 + 500000 * i, 10**15 + 500000 * (i + 1), i % 100 / 4) for i in range(3000)]  # more than are decoded at once
+    samples = Samples(machine, tmp_path, [f"sample 0 {start} {end} {value}" for start, end, value in played])
+    assert (samples.errors, samples.lost) == ("", 0)
+    taken = METRICS[:5]  # instructions do not fit with warps; NVLink, PCIe and tensor cores' cycles are not there
+    assert {row["metric"] for row in samples.rows} == set(taken)
+    for number, metric in enumerate(taken):
+        assert samples.of(0, metric) == [(start, value + number) for start, _, value in played]
+    assert "cuptiPmSamplingSetConfig(0,67108864,500000,1,1)" in samples.calls
+    assert samples.calls.count("cuptiProfilerHostInitialize") == samples.calls.count("cuptiProfilerHostDeinitialize")
+    end = [call for call in samples.calls if call.startswith(("cuptiPmSamplingS", "cuptiPmSamplingDi"))][-2:]
+    assert end == ["cuptiPmSamplingStop(0)", "cuptiPmSamplingDisable(0)"]
+
+
+def test_metrics_are_chosen_by_name_and_those_that_cannot_be_sampled_are_named(kymo, machine, tmp_path):
+    samples = Samples(machine, tmp_path, ["sample 0 1000000 1100000 8", "sample 1 1000000 1100000 16"], devices=(0, 1), until="cuptiPmSamplingStart(1)",
+                      metrics=f"sm__inst_executed{PEAK},nope__metric.avg,,sm__warps_active{PEAK},lts__throughput{PEAK},dram__bytes_read.sum.per_second",
+                      KYMO_GPU_PM_SAMPLE_INTERVAL_US="100", KYMO_GPU_PM_SAMPLE_BUFFER_SIZE_PER_GPU_MB="16")
+    assert {(row["device"], row["metric"]): row["value"] for row in samples.rows} == {
+        (0, METRICS[5]): 13, (0, METRICS[2]): 10, (1, METRICS[5]): 21, (1, METRICS[2]): 18}
+    together = "the hardware cannot count it together with those before it"
+    assert samples.errors == "".join(
+        f"kymo: the hardware counter nope__metric.avg of GPU {number} is left out: the device has no metric of this name, with a rollup "
+        f"such as {PEAK} or .sum.per_second at its end\nkymo: the hardware counter sm__warps_active{PEAK} of GPU {number} is left out: {together}\n"
+        f"kymo: the hardware counter lts__throughput{PEAK} of GPU {number} is left out: {together}\n" for number in (0, 1))
+    assert "cuptiPmSamplingSetConfig(1,16777216,100000,1,1)" in samples.calls
+
+
+def test_samples_that_were_overwritten_are_counted(kymo, machine, tmp_path):
+    """A first sample begins when the device was configured; a gap, or one that is long, is as many as are missing."""
+    script = [f"sample 0 {start} {end} {value}" for start, end, value in
+              [(10**9, 2 * 10**9, 1), (2 * 10**9, 2000500000, 2), (2002000001, 2002500001, 3), (2002500001, 2004500001, 4)]]
+    samples = Samples(machine, tmp_path, script)
+    assert samples.of(0, METRICS[0]) == [(1999500000, 1), (2 * 10**9, 2), (2002000001, 3), (2004000001, 4)]
+    assert (samples.lost, samples.errors) == (3 + 3, "")
+
+
+def test_sampling_begins_anew_when_samples_cannot_be_decoded(kymo, machine, tmp_path):
+    script = ["sample 0 1000000 1500000 1", "decode_fails 8", "say again", "wait", "sample 0 2000000 2500000 2"]
+    samples = Samples(machine, tmp_path, script)
+    assert [value for _, value in samples.of(0, METRICS[0])] == [1, 2] and samples.errors == ""
+    assert samples.calls.count("cuptiPmSamplingStart(0)") == 2
+
+
+def test_sampling_that_fails_again_and_again_ends(kymo, machine, tmp_path):
+    samples = Samples(machine, tmp_path, [], until="cuptiPmSamplingDisable(0)", MOCK_CUPTI_ERRORS="cuptiPmSamplingDecodeData=999")
+    assert samples.errors == "kymo: hardware counters of GPU 0 are no longer sampled: MOCK_ERROR_999\n"
+    assert samples.calls.count("cuptiPmSamplingDisable(0)") == 1 and samples.rows == []
+
+
+def test_devices_that_cannot_sample_by_time_sample_by_clock(kymo, machine, tmp_path):
+    script = [f"sample 0 {700000 * i + 1} {700000 * (i + 1) + 1} {i}" for i in (*range(4), 9)]
+    samples = Samples(machine, tmp_path, script, MOCK_CUPTI_ERRORS="cuptiPmSamplingSetConfig(0,67108864,500000,1,1)=27")
+    assert (samples.errors, samples.lost) == ("", 5)
+    assert samples.of(0, METRICS[0]) == [(700000 * i + 1, i) for i in (*range(4), 9)]
+
+
+@pytest.mark.parametrize("function, why", [
+    ("cuptiPmSamplingGetCounterAvailability=35", "the driver lets only administrators read them (ERR_NVGPUCTRPERM): run as root, or load "
+                                                 "it with NVreg_RestrictProfilingToAdminUsers=0"),
+    ("cuptiPmSamplingEnable=43", "the GPU is divided (MIG)"), ("cuptiProfilerInitialize=33", "the GPU is virtual"),
+    ("cuptiPmSamplingGetCounterAvailability=26", "another profiler has them"), ("cuptiPmSamplingSetConfig=1", "MOCK_ERROR_1"),
+    ("cuptiDeviceGetChipName=7", "MOCK_ERROR_7"), ("cuptiProfilerHostInitialize=46", "MOCK_ERROR_46"),
+    ("cuptiProfilerHostGetConfigImage=7", "MOCK_ERROR_7"), ("cuptiProfilerHostConfigAddMetrics=1", "none of them can be"),
+    ("cuptiPmSamplingGetCounterDataSize=7", "MOCK_ERROR_7"), ("cuptiPmSamplingStart=7", "MOCK_ERROR_7"),
+])
+def test_without_hardware_counters_the_rest_is_recorded(kymo, machine, tmp_path, function, why):
+    samples = Samples(machine, tmp_path, [], until=function.split("=", maxsplit=1)[0], MOCK_CUPTI_ERRORS=function)
+    assert samples.errors == f"kymo: hardware counters of GPU 0 are not sampled: {why}\n"
+    assert samples.rows == []
+
+
+def test_versions_without_sampling_say_so(kymo, machine, tmp_path):
+    subprocess.run([*machine.compiler, "-shared", MOCKS / "mock_cupti.c", "-o", tmp_path / "libcupti.so.13"], check=True)
+    samples = Samples(machine, tmp_path, [], until="FlushAll", LD_LIBRARY_PATH=f"{tmp_path}:{machine.folder}")
+    assert samples.errors == "kymo: hardware counters of GPU 0 are not sampled: libcupti lacks cuptiProfilerInitialize; CUDA 12.6 and later have it\n"
+
+
+def test_a_program_that_ends_before_its_devices_are_known_does_not_begin_to_sample(kymo, machine, tmp_path):
+    log = tmp_path / "log"
+    machine.play(tmp_path / "out", ["init", "hold 1", device(0, 7)], KYMO_GPU_PM_SAMPLE_COUNTERS="default", MOCK_CUPTI_LOG=str(log))
+    assert "Profiler" not in log.read_text()
 
 
 # ---- Errors -----------------------------------------------------------------------------------

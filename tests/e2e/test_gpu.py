@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import sys
 
 import pyarrow.parquet
@@ -227,8 +228,7 @@ def test_memory_in_use_is_a_counter_of_each_device(kymo, tmp_path):
         used[device] += size
         expected.append((f"/device:GPU:{device}", time, used[device]))
     tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
-    first = min(changes)[0]
-    found = [(tables.tracks[tables.tracks[row["track_id"]]["parent_id"]]["name"], row["timestamp"] + first, row["value"])
+    found = [(tables.tracks[tables.tracks[row["track_id"]]["parent_id"]]["name"], row["timestamp"], row["value"])
              for row in tables.rows("CounterSample")]
     assert sorted(found) == sorted(expected)
 
@@ -259,6 +259,103 @@ def test_samples_are_counters_of_each_device(kymo, tmp_path):
         track = tables.tracks[row["track_id"]]
         found.append((tables.tracks[track["parent_id"]]["name"], track["name"], row["name"], row["timestamp"], row["value"]))
     assert sorted(found) == sorted(expected)
+
+
+def memory_pool(session, dice):
+    """Allocations of two pools, of the device and of the host: what MemoryAllocation and the counters must have."""
+    events, samples = [], []
+    in_use = {"GPU 0": 0, "pinned memory": 0}
+    for i in range(60):
+        time, size, address = 1000 * i, dice.randrange(1, 10**6), 2**40 + i
+        pool, operation = dice.randrange(4), dice.choice([1, 1, 2])
+        allocator = ["GPU 0, memory pool 1", "GPU 0, memory pool 2", "GPU 0", "pinned memory"][pool]
+        row = {"time_ns": MONOTONIC_NS + time, "operation": operation, "memory_kind": 2 if pool == 3 else 3, "bytes": size, "address": address}
+        if pool < 2:
+            reserved, used = dice.randrange(10**9), dice.randrange(10**9)
+            row |= {"pool": 4096 * (pool + 1), "pool_bytes": reserved + 1, "pool_used_bytes": used, "is_async": 1}
+            used = used if operation == 1 else max(0, used - size)  # it is told before a release
+            samples += [(f"Memory pool {pool + 1}: size (bytes)", time, reserved + 1), (f"Memory pool {pool + 1}: used (bytes)", time, used)]
+            after = (used, reserved + 1)
+        else:
+            in_use[allocator] = max(0, in_use[allocator] + (size if operation == 1 else -size))
+            after = (in_use[allocator], in_use[allocator])
+        session.add("allocations", **row)
+        events.append((time, "MemoryAllocation" if operation == 1 else "MemoryDeallocation", allocator, size, address, *after,
+                       None if pool == 3 else 0))
+    return events, samples
+
+
+def test_pools_of_memory_are_counters_and_allocations_are_rows(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    for number, operation in ((1, 1), (2, 1), (1, 3)):
+        session.add("pools", time_ns=MONOTONIC_NS - number + 100000 * (operation == 3), operation=operation, type=1, device=0,
+                    address=4096 * number, size_bytes=number, used_bytes=7, release_threshold_bytes=50)
+    events, samples = memory_pool(session, random.Random(8))
+    # Pools are numbered in the order of time: the second one was created first.
+    swap = {"1": "2", "2": "1"}
+    events = [(*event[:2], re.sub("(?<=pool )[12]", lambda found: swap[found[0]], event[2]), *event[3:]) for event in events]
+    samples = [(re.sub("(?<=pool )[12]", lambda found: swap[found[0]], name), time, value) for name, time, value in samples]
+    for time, pool, size in ((-2, 1, 2), (-1, 2, 1), (99999, 2, 1)):
+        samples += [(f"Memory pool {pool}: size (bytes)", time, size), (f"Memory pool {pool}: used (bytes)", time, 7)]
+        what = "trimmed" if time > 0 else "created"
+        events.append((time, f"Memory pool {what}", f"GPU 0, memory pool {pool}", None, None, 7, size, 0))
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = [(row["timestamp"] - 2, row["name"], row["allocator_name"], row["allocation_bytes"], row["address"], row["bytes_allocated"],
+              row["bytes_reserved"], row["device_idx"]) for row in tables.rows("MemoryAllocation")]
+    assert sorted(found, key=str) == sorted(events, key=str)
+    counters = [(tables.tracks[row["track_id"]]["name"], row["timestamp"] - 2, row["value"]) for row in tables.rows("CounterSample")]
+    assert sorted(c for c in counters if "pool" in c[0]) == sorted(samples)
+    assert {tables.tracks[row["track_id"]]["name"] for row in tables.rows("SystemProfileEvents") if row["name"] == "MemoryAllocation"} == {"CUDA memory"}
+
+
+def test_files_without_the_columns_of_pools_are_read(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    session.add("allocations", time_ns=MONOTONIC_NS, operation=1, memory_kind=3, bytes=5, pool=4096)
+    session.flush()
+    for name in ("pool_bytes", "pool_used_bytes"):
+        session.trace.allocations[0].ClearField(name)
+    session.write(tmp_path / "capture")
+    (row,) = Tables(kymo, tmp_path / "capture", tmp_path / "tables").rows("MemoryAllocation")
+    assert (row["allocator_name"], row["allocation_bytes"], row["bytes_reserved"]) == ("GPU 0", 5, 5)
+
+
+PEAK = ".avg.pct_of_peak_sustained_elapsed"
+METRICS = {f"sm__cycles_active{PEAK}": ("SM active (%)", 1), f"sm__pipe_tensor_cycles_active{PEAK}": ("Tensor cores active (%)", 1),
+           f"sm__warps_active{PEAK}": ("Warps in flight (% of most)", 1), f"sm__inst_executed{PEAK}": ("SM instructions (% of most)", 1),
+           "dram__bytes_read.sum.per_second": ("DRAM read (GB/s)", 1e9), "dram__bytes_write.sum.per_second": ("DRAM write (GB/s)", 1e9),
+           "pcie__read_bytes.sum.per_second": ("PCIe read (GB/s)", 1e9), "pcie__write_bytes.sum.per_second": ("PCIe write (GB/s)", 1e9),
+           "nvlrx__bytes.sum.per_second": ("NVLink received (GB/s)", 1e9), "nvltx__bytes.sum.per_second": ("NVLink sent (GB/s)", 1e9),
+           "lts__t_sectors.sum": ("lts__t_sectors.sum", 1)}
+
+
+def float_bits(value):
+    return struct.unpack("I", struct.pack("f", value))[0]
+
+
+def test_hardware_counters_are_counters_of_each_device(kymo, tmp_path):
+    session, dice, expected = Session(), random.Random(6), []
+    session.device(0)
+    for time in range(0, 10**8, 500000):
+        device, metric = dice.randrange(2), dice.choice(list(METRICS))
+        value = dice.choice([0, dice.randrange(400) / 4, 2.0 ** dice.randrange(40)])
+        session.add("samples", time, device=device, metric=session.text(metric), value=float_bits(value))
+        name, divisor = METRICS[metric]
+        expected.append((f"/device:GPU:{device}", name, time, value / divisor))
+    session.add("samples", 10**8, device=0, metric=session.text(f"sm__cycles_active{PEAK}"), value=float_bits(float("nan")))
+    expected.append(("/device:GPU:0", "SM active (%)", 10**8, 0))
+    session.trace.lost_samples.append(7)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = []
+    for row in tables.rows("CounterSample"):
+        track = tables.tracks[row["track_id"]]
+        found.append((tables.tracks[track["parent_id"]]["name"], row["name"], row["timestamp"], row["value"]))
+    assert sorted(found) == sorted(expected)
+    assert [message["text"] for message in kymo.document(tmp_path / "capture")["messages"]] == [
+        "7 samples of hardware counters were lost during capture: a longer interval or a larger buffer keeps them"]
 
 
 def test_windows_are_told_and_shown(kymo, tmp_path):

@@ -155,14 +155,18 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     (["--gpu-counter-interval-ms", "often"], {}, ["--gpu-counter-interval-ms: 'often' is not a number"]),
     (["--gpu-counter-interval-ms", "86400001"], {}, ["'86400001' is more than a day, 86400000 ms"]),
     (["--gpu-enable-nvtx-tracking", "yes"], {}, ["'yes'", "expected one of true, false"]),
-    (["--gpu-pm-sample-counters", "sm__cycles_active.avg"], {}, ["--gpu-pm-sample-counters: hardware counters are not sampled yet"]),
+    (["--gpu-pm-sample-counters", "sm cycles"], {}, ["--gpu-pm-sample-counters: 'sm cycles' is not a list of metrics, such as sm__cycles_active.avg"]),
+    (["--gpu-pm-sample-counters", ","], {}, ["there is no metric in ','"]),
+    (["--gpu-pm-sample-counters", "default", "--gpu-pm-sample-interval-us", "0"], {}, ["'0' is not from 1 to 1000000"]),
+    (["--gpu-pm-sample-buffer-size-per-gpu-mb", "4097"], {}, ["'4097' is not from 1 to 4096"]),
+    (["--gpu-pm-sample-interval-us", "100"], {}, ["gpu_pm_sample_interval_us is of no use without gpu_pm_sample_counters"]),
     (["--gpu-detail", "kernel", "--gpu-enable-cupti-activity-graph-trace", "true"], {}, ["contradict each other"]),
     (["--device", "none", "--gpu-detail", "graph"], {}, ["--gpu-detail: GPUs are not recorded with --device none"]),
     (["--gpu-api-calls", "cudaMalloc;cuInit"], {}, ["'cudaMalloc;cuInit' is not a list of calls"]),
     (["--device", "gpu"], {}, ["'gpu'", "expected one of auto, cuda, none"]),
     ([], {"KYMO_GPU_DETAIL": "grap"}, ["KYMO_GPU_DETAIL: 'grap' is none of", "did you mean graph?"]),
     ([], {"KYMO_GPU_DETAILS": "graph"}, ["KYMO_GPU_DETAILS: unknown variable", "did you mean KYMO_GPU_DETAIL?"]),
-    ([], {"KYMO_GPU_PM_SAMPLE_INTERVAL_US": "500"}, ["KYMO_GPU_PM_SAMPLE_INTERVAL_US: hardware counters are not sampled yet"]),
+    ([], {"KYMO_GPU_PM_SAMPLE_INTERVAL_US": "500"}, ["gpu_pm_sample_interval_us is of no use without gpu_pm_sample_counters"]),
 ])
 def test_wrong_options_are_refused_before_the_program_starts(inspect, tmp_path, options, variables, words):
     result, _ = inspect(["say ran"], *options, **variables)

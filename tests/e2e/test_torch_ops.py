@@ -158,6 +158,87 @@ def test_the_texts_of_ranges_become_names_and_args(machine, tmp_path):
     assert [name for name, _ in found[1::2]] == [name for name, _ in found[::2]]
 
 
+# ---- Lines of Python --------------------------------------------------------------------------
+
+# The package as the program sees it: an operator runs without Python's lock, as ctypes runs functions of a CDLL.
+OPERATORS = """
+import ctypes, os
+library = getattr(ctypes, os.environ["HOW"])(os.environ["NVTX_CLIENT"])
+def operator(name, *inner):
+    library.push(f"{name}, op_id = 1, sizes = [[1]]".encode())
+    for each in inner:
+        operator(each)
+    library.pop()
+def annotation(name):
+    library.push(f"{name}, op_id = 1".encode())
+end = library.pop
+"""
+PROGRAM = """
+import torch, threading
+from torch import nested
+def forward():
+    nested.call("aten::linear", "aten::mm")
+    torch.operator("aten::add_")
+torch.annotation("step")
+forward()
+torch.end()
+thread = threading.Thread(target=lambda: torch.operator("aten::sub"))
+thread.start()
+thread.join()
+eval(compile("torch.operator('aten::eval')", "<string>", "eval"))
+exec(compile("def made():\\n    torch.operator('aten::made')", "/made/up.py", "exec"))
+for _ in range(3): made()
+"""
+CLIENT = """
+#include "nvtx_client.h"
+#include <unistd.h>
+int push(const char *text) { return NVTX_CALL(int, (const char *), NVTX_CORE, 9, -1, text); }
+int push_late(const char *text) { usleep(1000); return push(text); } /* when another thread has Python's lock */
+int pop(void) { return NVTX_CALL(int, (void), NVTX_CORE, 11, -1); }
+"""
+
+
+def lines(session):
+    return [(event["name"], *({key: value for key, _, value in event["args"]}.get(key) for key in ("source_file", "source_line")))
+            for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) for event in lane if event["phase"] == 1]
+
+
+@pytest.mark.parametrize("how", ["CDLL", "PyDLL"])
+def test_outermost_operators_have_the_line_of_the_program_they_were_called_from(machine, tmp_path, how):
+    """Frames of the package itself and those of no file are passed over; Python may hold its lock or not."""
+    (tmp_path / "client.c").write_text(CLIENT)
+    client = machine.compile("client.so", "-shared", f"-I{ROOT / 'tests' / 'cuda'}", tmp_path / "client.c", ROOT / "tests" / "cuda" / "nvtx_client.c")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(OPERATORS)
+    (tmp_path / "torch" / "nested.py").write_text("import torch\ndef call(*names):\n    torch.operator(*names)\n")
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = machine.environment(tmp_path / "out", NVTX_CLIENT=str(client), HOW=how, PYTHONPATH=str(tmp_path))
+    result = subprocess.run([sys.executable, program], env=environment, text=True, capture_output=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    (session,) = sessions(tmp_path / "out")
+    here = str(program)
+    assert sorted(lines(session), key=str) == sorted([
+        ("step", here, 7), ("aten::linear", here, 5), ("aten::mm", None, None), ("aten::add_", here, 6), ("aten::sub", here, 10),
+        ("aten::eval", here, 13), *[("aten::made", "/made/up.py", 2)] * 3], key=str)
+
+
+def test_lines_are_given_up_where_other_threads_keep_pythons_lock(machine, tmp_path):
+    (tmp_path / "client.c").write_text(CLIENT)
+    client = machine.compile("client.so", "-shared", f"-I{ROOT / 'tests' / 'cuda'}", tmp_path / "client.c", ROOT / "tests" / "cuda" / "nvtx_client.c")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(OPERATORS)
+    program = tmp_path / "program.py"
+    program.write_text("import torch, threading\nstop = False\ndef spin():\n    while not stop: pass\n"
+                       "threading.Thread(target=spin).start()\nfor _ in range(150): torch.library.push_late(b'aten::mm, op_id = 1'); torch.end()\nstop = True\n")
+    environment = machine.environment(tmp_path / "out", NVTX_CLIENT=str(client), HOW="CDLL", PYTHONPATH=str(tmp_path))
+    result = subprocess.run([sys.executable, program], env=environment, text=True, capture_output=True)
+    assert (result.returncode, result.stderr) == (0, "kymo: lines of Python are not recorded from here on: other threads keep Python's lock\n")
+    (session,) = sessions(tmp_path / "out")
+    found = lines(session)
+    assert len(found) == 150 and found[0] == ("aten::mm", str(program), 6) and found[-1] == ("aten::mm", None, None)
+
+
 # ---- Import -----------------------------------------------------------------------------------
 
 
@@ -188,6 +269,80 @@ def test_each_kernel_has_the_innermost_operator_of_its_launch(kymo, tmp_path):
     assert dims == [[[64, 512], [512, 512]], "not a list"]
     report = kymo.json("stats", tmp_path / "capture", "framework_op_sum", "--format", "json")
     assert "aten::linear" in json.dumps(report)
+
+
+def test_each_kernel_has_the_line_of_its_outermost_operator(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+
+    def operator(number, file=None, line=None):
+        return {"Record function id": number} | ({"source_file": file, "source_line": line} if file else {})
+    session.ranges(77, [(100, "aten::add", True, operator(1, "/a/train.py", 31)), (200, "aten::add", True, operator(2)),
+                        (300, "aten::add", False), (400, "aten::add", False), (500, "aten::mm", True, operator(3)), (600, "aten::mm", False),
+                        (700, "aten::mm", True, operator(4, "/a/model.py", 7)), (800, "aten::mm", False)])
+    moments = {1: 50, 2: 150, 3: 250, 4: 350, 5: 450, 6: 550, 7: 750, 8: 850}
+    for correlation, time in moments.items():
+        session.add("calls", time, duration_ns=1, name=session.text("cudaLaunchKernel"), thread=77, correlation=correlation)
+        if correlation % 2:
+            session.add("kernels", time + 1000, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=correlation)
+        else:
+            session.add("copies", time + 1000, duration_ns=5, stream=session.stream(0, 1, 14), kind=8, bytes=4, correlation=correlation)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = {row["correlation_id"]: (row["source_file"], row["source_line"]) for table in ("GpuKernel", "GpuCopy") for row in tables.rows(table)}
+    inside = ("/a/train.py", 31)
+    assert found == {1: (None, None), 2: inside, 3: inside, 4: inside, 5: (None, None), 6: (None, None), 7: ("/a/model.py", 7), 8: (None, None)}
+    args = [event["args"] for event in tables.events("main") if event["name"] == "aten::mm"]
+    assert [(values.get("source_file"), values.get("source_line")) for values in args] == [(None, None), ("/a/model.py", 7)]
+
+
+def test_kernels_of_the_backward_pass_have_the_line_of_the_forward_operator(kymo, tmp_path):
+    """Unless operators of two threads have the same number."""
+    session = Session()
+    session.device(0)
+
+    def operator(sequence=None, line=None):
+        return {"Record function id": 1} | ({"Sequence number": sequence} if sequence is not None else {}) | (
+            {"source_file": "/a/train.py", "source_line": line} if line else {})
+    session.ranges(79, [event for i in range(5) for event in (
+        (1000 + 100 * i, "autograd::engine::evaluate_function: MmBackward0", True, operator(i)), (1010 + 100 * i, "aten::mm", True, operator()),
+        (1030 + 100 * i, "aten::mm", False), (1040 + 100 * i, "autograd::engine::evaluate_function: MmBackward0", False))], name="autograd")
+    session.ranges(77, [(100, "aten::linear", True, operator(line=31)), (110, "aten::mm", True, operator(0)), (120, "aten::mm", False),
+                        (130, "aten::linear", False), (200, "aten::mm", True, operator(1, 32)), (210, "aten::mm", False),
+                        (300, "aten::mm", True, operator(2, 33)), (310, "aten::mm", False), (400, "aten::mm", True, operator(3)),
+                        (410, "aten::mm", False)])
+    session.ranges(78, [(300, "aten::mm", True, operator(2, 34)), (310, "aten::mm", False)], name="other")
+    for i in range(10):
+        time = 1020 + 100 * i if i < 5 else 1050 + 100 * (i - 5)
+        session.add("calls", time, duration_ns=1, name=session.text("cudaLaunchKernel"), thread=79, correlation=i + 1)
+        session.add("kernels", time + 5000, duration_ns=1, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=i + 1)
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    assert {row["correlation_id"] - 1: row["source_line"] for row in tables.rows("GpuKernel")} == {0: 31, 1: 32} | dict.fromkeys(range(2, 10))
+
+
+def test_backward_calls_are_of_the_forward_operator_with_their_number_and_name(kymo, tmp_path):
+    """NVTX does not tell the thread of the forward pass: of two that count alike, the one with the right name."""
+    session = Session()
+    session.device(0)
+    forward = {77: ["aten::mm", "aten::relu", "aten::add"], 78: ["aten::sub", "aten::native_layer_norm", "aten::add"]}
+    backward = [("MmBackward0", 0), ("NativeLayerNormBackward0", 1), ("AddBackward0", 2), ("torch::autograd::AccumulateGrad", 9)]
+
+    def call(time, name, sequence):
+        return [(time, name, True, {"Record function id": time, "Sequence number": sequence}), (time + 50, name, False)]
+    for thread, names in forward.items():
+        session.ranges(thread, [event for i, name in enumerate(names) for event in call(100 * i + thread - 77, name, i)], name=f"t{thread}")
+    events = []
+    for i, (name, sequence) in enumerate(backward):
+        events += call(1000 + 100 * i, f"autograd::engine::evaluate_function: {name}", sequence)
+        session.add("calls", 1010 + 100 * i, duration_ns=1, name=session.text("cudaLaunchKernel"), thread=79, correlation=i + 1)
+        session.add("kernels", 1020 + 100 * i, duration_ns=10**i, stream=session.stream(0, 1, 14), shape=session.shape("k"), correlation=i + 1)
+    session.ranges(79, events, name="autograd")
+    session.write(tmp_path / "capture")
+    tables = Tables(kymo, tmp_path / "capture", tmp_path / "tables")
+    found = {row["name"]: row["device_time_with_backward_ns"] for row in tables.rows("OperatorSummary")}
+    assert {name: found[name] for name in ("aten::mm", "aten::native_layer_norm", "aten::add", "aten::sub", "aten::relu")} == {
+        "aten::mm": 1, "aten::native_layer_norm": 10, "aten::add": 100, "aten::sub": 0, "aten::relu": 0}
 
 
 def test_calls_of_nccl_are_collectives(kymo, tmp_path):

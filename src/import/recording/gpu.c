@@ -4,12 +4,14 @@
 #include "import/recording/gpu.h"
 
 #include "import/neuron/neuron.h"
-#include "import/recording/gpu_names.h"
+#include "import/recording/gpu_memory.h"
+#include "import/recording/gpu_pass.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
-enum { DETAILS_SIZE = 256, NAME_SIZE = 96 };
+enum { DETAILS_SIZE = 256 };
 
 /* What a stream has done; XLA's tracer names streams by it. */
 enum work { WORK_COMPUTE = 1, WORK_SET = 2, WORK_COPY = 4, WORK_COPIES = GPU_COPY_KINDS };
@@ -17,19 +19,6 @@ enum work { WORK_COMPUTE = 1, WORK_SET = 2, WORK_COPY = 4, WORK_COPIES = GPU_COP
 struct gpu_lane {
     uint32_t track; /* TRACK_NONE until it has an event */
     uint32_t work;  /* a bit for each enum work, from WORK_COPY on for each kind of copies */
-};
-
-/* Device memory that was taken or given back. */
-struct gpu_memory_change {
-    uint64_t time_ns;
-    int64_t bytes;
-    uint32_t device;
-};
-
-/* A device with such changes. */
-struct gpu_memory {
-    uint32_t device, track;
-    int64_t bytes; /* in use */
 };
 
 /* A counter of a device, and where its samples go. */
@@ -44,18 +33,11 @@ struct gpu {
     struct gpu_lane *streams;
     uint32_t waits, overheads, windows; /* tracks */
     uint64_t window_count, window_ns;
-    ARRAY(struct gpu_memory_change) changes; /* in order of time */
-    ARRAY(struct gpu_memory) memory;
+    struct gpu_memory memory;
     ARRAY(struct gpu_counter) counters;
     struct idmap counter_by_id; /* device and text */
     struct idmap threads;       /* tracks of threads with calls */
 };
-
-static const char *const memory_kinds[] = {"unknown",       "pageable",      "pinned",
-                                           "device",        "array",         "managed",
-                                           "device_static", "managed_static"};
-
-enum { ALLOCATION = 1, DEVICE_MEMORY = 3 };
 
 static bool collect(void *context, enum gpu_table table, const uint64_t *v)
 {
@@ -64,17 +46,8 @@ static bool collect(void *context, enum gpu_table table, const uint64_t *v)
         gpu->window_count++;
         gpu->window_ns += v[1];
     }
-    if (table == GPU_ALLOCATIONS && v[2] == DEVICE_MEMORY)
-        *array_push(&gpu->changes) = (struct gpu_memory_change){
-            v[0], v[1] == ALLOCATION ? (int64_t)v[3] : -(int64_t)v[3], (uint32_t)v[6]};
+    gpu_memory_collect(&gpu->memory, table, v);
     return true;
-}
-
-static bool is_earlier(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    const struct gpu_memory_change *m = a, *n = b;
-    return m->time_ns < n->time_ns;
 }
 
 struct gpu *gpu_open(struct recording *recording, uint32_t number)
@@ -88,10 +61,9 @@ struct gpu *gpu_open(struct recording *recording, uint32_t number)
     gpu->streams = mem_zeroed(gpu->file.streams.count, sizeof *gpu->streams);
     for (size_t i = 0; i < gpu->file.streams.count; i++)
         gpu->streams[i].track = TRACK_NONE;
-    gpu->waits = gpu->overheads = gpu->windows = TRACK_NONE;
+    gpu->waits = gpu->overheads = gpu->windows = gpu->memory.lane = TRACK_NONE;
     gpu_file_walk(&gpu->file, collect, gpu);
-    sort_items(gpu->changes.items, gpu->changes.count, sizeof *gpu->changes.items, is_earlier,
-               NULL);
+    gpu_memory_sort(&gpu->memory);
     return gpu;
 }
 
@@ -102,8 +74,7 @@ void gpu_close(struct gpu *gpu)
     gpu_file_free(&gpu->file);
     gpu_names_free(&gpu->names);
     idmap_free(&gpu->threads);
-    array_free(&gpu->changes);
-    array_free(&gpu->memory);
+    gpu_memory_free(&gpu->memory);
     array_free(&gpu->counters);
     idmap_free(&gpu->counter_by_id);
     mem_free(gpu->streams);
@@ -130,91 +101,19 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
     if (file->lost > 0)
         import_message(catalog, host, false,
                        "%" PRIu64 " records of GPUs were dropped during capture", file->lost);
+    if (file->lost_samples > 0)
+        import_message(catalog, host, false,
+                       "%" PRIu64
+                       " samples of hardware counters were lost during capture: a longer "
+                       "interval or a larger buffer keeps them",
+                       file->lost_samples);
 }
 
 /* ---- Events -------------------------------------------------------------------------------- */
 
-struct gpu_pass {
-    struct gpu *gpu;
-    const struct gpu_target *target;
-    const struct process *process;
-};
-
-static void add_number(const struct gpu_pass *pass, enum gpu_key key, uint64_t value)
-{
-    arg_put(array_push(&pass->target->pusher->args), pass->gpu->names.keys[key], ARG_UINT, 0,
-            value);
-}
-
-static void add_string(const struct gpu_pass *pass, enum gpu_key key, uint32_t string)
-{
-    if (string != STRING_NONE)
-        arg_put(array_push(&pass->target->pusher->args), pass->gpu->names.keys[key], ARG_STRING, 0,
-                string);
-}
-
-static void add_text(const struct gpu_pass *pass, enum gpu_key key, const char *text)
-{
-    struct pusher *pusher = pass->target->pusher;
-    size_t size = strlen(text);
-    char *kept = arena_alloc(&pusher->texts, size);
-    memcpy(kept, text, size);
-    arg_put(array_push(&pusher->args), pass->gpu->names.keys[key], ARG_TEXT, (uint32_t)size,
-            (uint64_t)(uintptr_t)kept);
-}
-
 static bool put(const struct gpu_pass *pass, uint32_t track, uint32_t type, const uint64_t *v)
 {
-    const struct gpu_target *target = pass->target;
-    int64_t start = clock_fit_host_ns(&pass->process->monotonic, (int64_t)v[0]);
-    int64_t end = add_saturated(start, v[1] < INT64_MAX ? (int64_t)v[1] : INT64_MAX);
-    return recording_put(target->recording, target->number, target->pusher, track, type, start, end,
-                         0, target->err);
-}
-
-static const struct gpu_device *device_of(const struct gpu_file *file, uint32_t id)
-{
-    const struct gpu_device *device;
-    array_each (device, &file->devices)
-        if (device->id == id)
-            return device;
-    return NULL;
-}
-
-/* What is known of a device, under the names it has in XPlane files. */
-static struct arg_list device_args(struct catalog *catalog, const struct gpu_file *file,
-                                   const struct gpu_device *device)
-{
-    struct arg args[8];
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {{"clock_rate", device->clock_khz},
-                   {"core_count", device->multiprocessors},
-                   {"memory_bandwidth", device->memory_bytes_per_s},
-                   {"memory_size", device->memory_bytes},
-                   {"compute_cap_major", device->compute_major},
-                   {"compute_cap_minor", device->compute_minor}};
-    arg_put(&args[0], catalog_key(catalog, TEXT("device_vendor")), ARG_STRING, 0,
-            catalog_string(catalog, TEXT("Nvidia")));
-    arg_put(&args[1], catalog_key(catalog, TEXT("gpu_device_name")), ARG_STRING, 0,
-            catalog_string(catalog, gpu_text(file, device->name)));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        arg_put(&args[i + 2], catalog_key(catalog, text_of(numbers[i].key)), ARG_UINT, 0,
-                numbers[i].value);
-    return catalog_keep_args(catalog, args, sizeof args / sizeof *args);
-}
-
-static uint32_t device_source(const struct gpu_pass *pass, uint32_t id)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "/device:GPU:%u", id);
-    uint32_t source = named_source(catalog, pass->process->track, SOURCE_DEVICE, text_of(name));
-    const struct gpu_device *device = device_of(&pass->gpu->file, id);
-    if (device && catalog->tracks.items[source].args.count == 0)
-        catalog->tracks.items[source].args = device_args(catalog, &pass->gpu->file, device);
-    return source;
+    return gpu_put(pass, track, type, v[0], v[1]);
 }
 
 /* The lane of a stream, made with its first event. */
@@ -228,7 +127,7 @@ static uint32_t stream_track(const struct gpu_pass *pass, uint64_t id, uint32_t 
     struct catalog *catalog = &pass->target->recording->base.source.catalog;
     const struct gpu_stream *stream = &gpu->file.streams.items[known - gpu->streams];
     struct track *lane =
-        catalog_add_track(catalog, device_source(pass, stream->device), TRACK_LANE);
+        catalog_add_track(catalog, gpu_device_source(pass, stream->device), TRACK_LANE);
     lane->id = stream->stream;
     lane->sort_key = stream->stream;
     lane->lane = LANE_STREAM;
@@ -258,21 +157,6 @@ static void name_streams(const struct gpu *gpu, struct catalog *catalog)
     }
 }
 
-/* A lane of the host where events of all threads overlap. */
-static uint32_t host_track(const struct gpu_pass *pass, uint32_t *track, struct text name)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    if (*track != TRACK_NONE || pass->target->pusher)
-        return *track;
-    uint32_t source = named_source(catalog, pass->process->track, SOURCE_HOST, TEXT("/host:CPU"));
-    struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
-    lane->name = catalog_string(catalog, name);
-    lane->sort_key = INT64_MAX; /* below the threads */
-    lane->lane = LANE_ASYNC;
-    *track = (uint32_t)(lane - catalog->tracks.items);
-    return *track;
-}
-
 /* What all work of a stream has: where it was launched and for what. */
 static void add_launch(const struct gpu_pass *pass, uint64_t stream, uint64_t correlation,
                        uint64_t node, uint64_t graph)
@@ -280,20 +164,24 @@ static void add_launch(const struct gpu_pass *pass, uint64_t stream, uint64_t co
     const struct gpu *gpu = pass->gpu;
     const struct gpu_operation *operation =
         gpu_operation_of(&gpu->names, &gpu->file, node, correlation);
-    add_number(pass, KEY_CORRELATION, correlation);
-    add_string(pass, KEY_CONTEXT,
-               gpu->names.contexts[stream < gpu->file.streams.count ? stream : 0]);
+    gpu_add_number(pass, KEY_CORRELATION, correlation);
+    gpu_add_string(pass, KEY_CONTEXT,
+                   gpu->names.contexts[stream < gpu->file.streams.count ? stream : 0]);
     if (graph)
-        add_number(pass, KEY_GRAPH, graph);
+        gpu_add_number(pass, KEY_GRAPH, graph);
     if (node)
-        add_number(pass, KEY_NODE, node);
+        gpu_add_number(pass, KEY_NODE, node);
     if (!operation)
         return;
-    add_string(pass, KEY_OPERATION, operation->operation);
-    add_string(pass, KEY_NAME, operation->name);
-    add_string(pass, KEY_MODULE, operation->module);
+    gpu_add_string(pass, KEY_OPERATION, operation->operation);
+    gpu_add_string(pass, KEY_NAME, operation->name);
+    gpu_add_string(pass, KEY_MODULE, operation->module);
     if (operation->program)
-        add_number(pass, KEY_PROGRAM, operation->program);
+        gpu_add_number(pass, KEY_PROGRAM, operation->program);
+    if (operation->source.file) {
+        gpu_add_string(pass, KEY_FILE, operation->source.file);
+        gpu_add_number(pass, KEY_LINE, (uint64_t)operation->source.line);
+    }
 }
 
 static bool take_kernel(const struct gpu_pass *pass, const uint64_t *v)
@@ -303,17 +191,12 @@ static bool take_kernel(const struct gpu_pass *pass, const uint64_t *v)
     if (pass->target->pusher) {
         uint64_t occupancy;
         memcpy(&occupancy, &gpu->names.occupancies[shape], sizeof occupancy);
-        add_string(pass, KEY_KERNEL, gpu->names.kernel_details[shape]);
+        gpu_add_string(pass, KEY_KERNEL, gpu->names.kernel_details[shape]);
         arg_put(array_push(&pass->target->pusher->args), gpu->names.keys[KEY_OCCUPANCY], ARG_DOUBLE,
                 0, occupancy);
         add_launch(pass, v[2], v[4], v[5], v[6]);
     }
     return put(pass, stream_track(pass, v[2], WORK_COMPUTE), gpu->names.kernels[shape], v);
-}
-
-static const char *memory_kind(uint64_t kind)
-{
-    return memory_kinds[kind < sizeof memory_kinds / sizeof *memory_kinds ? kind : 0];
 }
 
 static bool take_copy(const struct gpu_pass *pass, const uint64_t *v)
@@ -323,9 +206,9 @@ static bool take_copy(const struct gpu_pass *pass, const uint64_t *v)
         char text[DETAILS_SIZE];
         snprintf(text, sizeof text,
                  "kind_src:%s kind_dst:%s size:%" PRIu64 " dest:%" PRIu64 " async:%u",
-                 memory_kind(v[4]), memory_kind(v[5]), v[7], v[12] ? v[12] - 1 : 0,
+                 gpu_memory_kind(v[4]), gpu_memory_kind(v[5]), v[7], v[12] ? v[12] - 1 : 0,
                  (unsigned)(v[6] & 1));
-        add_text(pass, KEY_COPY, text);
+        gpu_add_text(pass, KEY_COPY, text);
         add_launch(pass, v[2], v[8], v[9], v[10]);
     }
     return put(pass, stream_track(pass, v[2], (uint32_t)WORK_COPY << kind),
@@ -336,9 +219,9 @@ static bool take_fill(const struct gpu_pass *pass, const uint64_t *v)
 {
     if (pass->target->pusher) {
         char text[DETAILS_SIZE];
-        snprintf(text, sizeof text, "kind:%s num_bytes:%" PRIu64 " async:1", memory_kind(v[4]),
+        snprintf(text, sizeof text, "kind:%s num_bytes:%" PRIu64 " async:1", gpu_memory_kind(v[4]),
                  v[5]);
-        add_text(pass, KEY_SET, text);
+        gpu_add_text(pass, KEY_SET, text);
         add_launch(pass, v[2], v[6], v[7], v[8]);
     }
     return put(pass, stream_track(pass, v[2], WORK_SET),
@@ -356,47 +239,28 @@ static bool take_wait(const struct gpu_pass *pass, const uint64_t *v)
 {
     struct gpu *gpu = pass->gpu;
     if (pass->target->pusher) {
-        add_number(pass, KEY_CORRELATION, v[6]);
+        gpu_add_number(pass, KEY_CORRELATION, v[6]);
         if (v[4] != UINT32_MAX)
-            add_number(pass, KEY_STREAM, v[4]);
+            gpu_add_number(pass, KEY_STREAM, v[4]);
         if (v[5] != UINT32_MAX)
-            add_number(pass, KEY_EVENT, v[5]);
+            gpu_add_number(pass, KEY_EVENT, v[5]);
     }
-    return put(pass, host_track(pass, &gpu->waits, TEXT("CUDA synchronization")),
+    return put(pass, gpu_host_track(pass, &gpu->waits, TEXT("CUDA synchronization")),
                gpu->names.waits[v[2] < GPU_WAIT_KINDS ? v[2] : 0], v);
 }
 
 static bool take_overhead(const struct gpu_pass *pass, const uint64_t *v)
 {
     struct gpu *gpu = pass->gpu;
-    return put(pass, host_track(pass, &gpu->overheads, TEXT("CUPTI overhead")),
+    return put(pass, gpu_host_track(pass, &gpu->overheads, TEXT("CUPTI overhead")),
                gpu_overhead_type(&gpu->names, v[2]), v);
 }
 
 static bool take_window(const struct gpu_pass *pass, const uint64_t *v)
 {
     struct gpu *gpu = pass->gpu;
-    return put(pass, host_track(pass, &gpu->windows, TEXT("GPU windows")), gpu->names.window, v);
-}
-
-/* A new lane below the streams of a device. */
-static uint32_t counter_track(const struct gpu_pass *pass, uint32_t device, struct text name)
-{
-    struct catalog *catalog = &pass->target->recording->base.source.catalog;
-    struct track *lane = catalog_add_track(catalog, device_source(pass, device), TRACK_LANE);
-    lane->name = catalog_string(catalog, name);
-    lane->sort_key = INT64_MAX;
-    lane->lane = LANE_COUNTER;
-    return (uint32_t)(lane - catalog->tracks.items);
-}
-
-static bool put_counter(const struct gpu_pass *pass, uint32_t track, uint32_t type,
-                        uint64_t time_ns, double value)
-{
-    const struct gpu_target *target = pass->target;
-    int64_t time = clock_fit_host_ns(&pass->process->monotonic, (int64_t)time_ns);
-    return recording_put(target->recording, target->number, target->pusher, track, type, time, time,
-                         value, target->err);
+    return put(pass, gpu_host_track(pass, &gpu->windows, TEXT("GPU windows")), gpu->names.window,
+               v);
 }
 
 /* NULL when it is new and the passes that may add one are over. */
@@ -415,48 +279,26 @@ static const struct gpu_counter *counter_of(const struct gpu_pass *pass, uint32_
     idmap_put(&gpu->counter_by_id, id, (uint32_t)gpu->counters.count);
     struct gpu_counter *counter = array_push(&gpu->counters);
     struct text name = gpu_counter_name(gpu_text(&gpu->file, text), &counter->divisor);
-    counter->track = counter_track(pass, device, name);
+    counter->track = gpu_counter_track(pass, device, name);
     counter->type = named_type(catalog, &recording->base.types, catalog_string(catalog, name));
     return counter;
 }
 
-static bool take_counter(const struct gpu_pass *pass, const uint64_t *v)
+/* Time, device, text and value. */
+static bool take_counter(const struct gpu_pass *pass, const uint64_t *v, double value)
 {
     const struct gpu_counter *counter = counter_of(pass, (uint32_t)v[1], (uint32_t)v[2]);
-    return counter ? put_counter(pass, counter->track, counter->type, v[0],
-                                 (double)v[3] / counter->divisor)
-                   : put_counter(pass, TRACK_NONE, 0, v[0], 0);
+    return counter ? gpu_put_counter(pass, counter->track, counter->type, v[0],
+                                     value / counter->divisor)
+                   : gpu_put_counter(pass, TRACK_NONE, 0, v[0], 0);
 }
 
-/* The counter of a device's memory, made with its first change. */
-static struct gpu_memory *memory_of(const struct gpu_pass *pass, uint32_t device)
+static double float_of(uint64_t bits)
 {
-    struct gpu_memory *memory;
-    array_each (memory, &pass->gpu->memory)
-        if (memory->device == device)
-            return memory;
-    uint32_t track = counter_track(pass, device, TEXT("Memory in use (bytes)"));
-    memory = array_push(&pass->gpu->memory);
-    *memory = (struct gpu_memory){device, track, 0};
-    return memory;
-}
-
-/* Bytes taken before the capture are not known: use starts at 0 and never falls below. */
-static bool take_memory(const struct gpu_pass *pass)
-{
-    const struct gpu_memory_change *change;
-    bool ok = true;
-    struct gpu_memory *memory;
-    array_each (memory, &pass->gpu->memory)
-        memory->bytes = 0;
-    array_each (change, &pass->gpu->changes) {
-        memory = memory_of(pass, change->device);
-        memory->bytes = add_saturated(memory->bytes, change->bytes);
-        memory->bytes = memory->bytes < 0 ? 0 : memory->bytes;
-        ok = ok && put_counter(pass, memory->track, pass->gpu->names.memory, change->time_ns,
-                               (double)memory->bytes);
-    }
-    return ok;
+    uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return isfinite(value) ? (double)value : 0;
 }
 
 static uint32_t thread_track(const struct gpu_pass *pass, uint64_t thread)
@@ -476,9 +318,9 @@ static bool take_call(const struct gpu_pass *pass, const uint64_t *v)
 {
     struct gpu *gpu = pass->gpu;
     if (pass->target->pusher) {
-        add_number(pass, KEY_CORRELATION, v[4]);
+        gpu_add_number(pass, KEY_CORRELATION, v[4]);
         if (v[5])
-            add_number(pass, KEY_RESULT, v[5]);
+            gpu_add_number(pass, KEY_RESULT, v[5]);
     }
     uint32_t type = gpu_call_type(&gpu->names, &gpu->file, pass->target->recording, v[2]);
     return put(pass, thread_track(pass, v[3]), type, v);
@@ -505,7 +347,9 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
     case GPU_WINDOWS:
         return take_window(pass, values);
     case GPU_COUNTERS:
-        return take_counter(pass, values);
+        return take_counter(pass, values, (double)values[3]);
+    case GPU_SAMPLES:
+        return take_counter(pass, values, float_of(values[3]));
     default:
         return true;
     }
@@ -514,9 +358,11 @@ static bool take(void *context, enum gpu_table table, const uint64_t *values)
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target)
 {
     struct gpu_pass pass = {.gpu = gpu,
+                            .names = &gpu->names,
+                            .file = &gpu->file,
                             .target = target,
                             .process = &target->recording->processes.items[target->number]};
-    bool ok = gpu_file_walk(&gpu->file, take, &pass) && take_memory(&pass);
+    bool ok = gpu_file_walk(&gpu->file, take, &pass) && gpu_memory_take(&gpu->memory, &pass);
     if (ok && !target->pusher)
         name_streams(gpu, &target->recording->base.source.catalog);
     return ok;

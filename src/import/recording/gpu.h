@@ -7,13 +7,7 @@
 #include "import/recording/gpu_file.h"
 #include "import/recording/passes.h"
 
-/* Where a pass puts the events of a process. */
-struct gpu_target {
-    struct recording *recording;
-    uint32_t number;       /* of the process */
-    struct pusher *pusher; /* NULL while lanes are laid out and events counted */
-    struct error *err;
-};
+struct gpu_target;
 
 struct gpu;
 /* Reads the definitions of gpu_trace.pb. */

@@ -17,8 +17,10 @@ static const struct {
     [GPU_OVERHEADS] = {5, 1u << 0},
     [GPU_NODES] = {6, 1u << 0 | 1u << 1},
     [GPU_WINDOWS] = {2, 1u << 0},
-    [GPU_ALLOCATIONS] = {10, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
+    [GPU_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
     [GPU_COUNTERS] = {4, 1u << 0},
+    [GPU_SAMPLES] = {4, 1u << 0},
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };
@@ -46,13 +48,16 @@ static bool walk_rows(enum gpu_table table, const struct pb_field *message, gpu_
 {
     struct pb_reader columns[GPU_COLUMNS];
     uint64_t values[GPU_COLUMNS] = {0};
+    bool is_there[GPU_COLUMNS]; /* columns that later versions have added may be missing */
     uint32_t count = layouts[table].columns;
     if (!enter_columns(message, count, columns, failed))
         return false;
+    for (uint32_t c = 0; c < count; c++)
+        is_there[c] = columns[c].at < columns[c].end;
     while (columns[0].at < columns[0].end) {
         for (uint32_t c = 0; c < count; c++) {
-            uint64_t value;
-            if (!pb_varint(&columns[c], &value)) {
+            uint64_t value = 0;
+            if (is_there[c] && !pb_varint(&columns[c], &value)) {
                 *failed = columns[c];
                 return pb_fail(failed, "columns of activities differ in length");
             }
@@ -135,11 +140,11 @@ static struct gpu_shape shape_of(const uint64_t *n)
     };
 }
 
-static bool add_lost(struct gpu_file *file, struct pb_reader packed, struct pb_reader *failed)
+static bool add_lost(uint64_t *total, struct pb_reader packed, struct pb_reader *failed)
 {
     uint64_t lost;
     while (packed.at < packed.end && pb_varint(&packed, &lost))
-        file->lost += lost;
+        *total += lost;
     *failed = packed;
     return !packed.problem;
 }
@@ -178,7 +183,12 @@ static bool read_definition(struct gpu_file *file, const struct pb_field *field,
         file->lost += field->value;
         return true;
     case PB_TAG(15, PB_BYTES):
-        return add_lost(file, pb_enter(field), failed);
+        return add_lost(&file->lost, pb_enter(field), failed);
+    case PB_TAG(22, PB_VARINT):
+        file->lost_samples += field->value;
+        return true;
+    case PB_TAG(22, PB_BYTES):
+        return add_lost(&file->lost_samples, pb_enter(field), failed);
     default:
         return true;
     }

@@ -41,7 +41,7 @@ struct gpu_file {
     ARRAY(struct gpu_node) nodes;
     struct idmap node_by_id;
     struct idmap thread_names; /* texts by thread */
-    uint64_t lost;
+    uint64_t lost, lost_samples;
 };
 
 /* Activities; numbers are the fields of GpuTrace. */
@@ -56,7 +56,9 @@ enum gpu_table {
     GPU_NODES,
     GPU_WINDOWS = 16,
     GPU_ALLOCATIONS,
-    GPU_COUNTERS = 19,
+    GPU_POOLS,
+    GPU_COUNTERS,
+    GPU_SAMPLES = 21,
     GPU_TABLES
 };
 enum { GPU_COLUMNS = 13 };

@@ -29,6 +29,16 @@ static const char *const key_names[GPU_KEYS] = {
     [KEY_GRAPH] = "cuda_graph_id",
     [KEY_NODE] = "cuda_graph_node_id",
     [KEY_RESULT] = "result",
+    [KEY_FILE] = "source_file",
+    [KEY_LINE] = "source_line",
+    [KEY_ALLOCATOR] = "allocator_name",
+    [KEY_BYTES] = "allocation_bytes",
+    [KEY_ADDRESS] = "addr",
+    [KEY_USED] = "bytes_allocated",
+    [KEY_RESERVED] = "bytes_reserved",
+    [KEY_DEVICE] = "index_on_host",
+    [KEY_MEMORY_KIND] = "memory_kind",
+    [KEY_THRESHOLD] = "release_threshold_bytes",
 };
 
 /* As XLA's tracer writes them; by CUPTI's numbers, like the others below. */
@@ -43,7 +53,12 @@ static const char *const overhead_names[GPU_OVERHEAD_KINDS] = {
     "Module loading",    "Lazy function loading", "Command buffer full", "Activity buffer request",
     "UVM initialization"};
 
-/* By their ids in gpu_trace.pb. */
+static const char *const pool_names[GPU_POOL_OPERATIONS] = {
+    "Memory pool", "Memory pool created", "Memory pool destroyed", "Memory pool trimmed"};
+
+/* By their ids in gpu_trace.pb: of NVML, and CUPTI's metrics that are sampled by default. Others
+ * keep their names. */
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 static const struct {
     const char *id, *name;
     double divisor;
@@ -59,6 +74,18 @@ static const struct {
     {"pcie_rx_kb_per_s", "PCIe RX (MB/s)", 1000},
     {"nvlink_tx_bytes_per_s", "NVLink TX (MB/s)", 1e6},
     {"nvlink_rx_bytes_per_s", "NVLink RX (MB/s)", 1e6},
+    {"sm__cycles_active" OF_PEAK, "SM active (%)", 1},
+    {"sm__pipe_tensor_cycles_active" OF_PEAK, "Tensor cores active (%)", 1},
+    {"sm__inst_executed_pipe_tensor" OF_PEAK, "Tensor cores active (%)", 1},
+    {"sm__warps_active" OF_PEAK, "Warps in flight (% of most)", 1},
+    {"tpc__warps_active_shader_cs_realtime" OF_PEAK, "Warps in flight (% of most)", 1},
+    {"sm__inst_executed" OF_PEAK, "SM instructions (% of most)", 1},
+    {"dram__bytes_read.sum.per_second", "DRAM read (GB/s)", 1e9},
+    {"dram__bytes_write.sum.per_second", "DRAM write (GB/s)", 1e9},
+    {"pcie__read_bytes.sum.per_second", "PCIe read (GB/s)", 1e9},
+    {"pcie__write_bytes.sum.per_second", "PCIe write (GB/s)", 1e9},
+    {"nvlrx__bytes.sum.per_second", "NVLink received (GB/s)", 1e9},
+    {"nvltx__bytes.sum.per_second", "NVLink sent (GB/s)", 1e9},
 };
 
 struct text gpu_counter_name(struct text id, double *divisor)
@@ -155,6 +182,10 @@ static void name_types(struct gpu_names *names, const struct gpu_file *file,
     names->graph = type_of(recording, TEXT("CUDA graph"));
     names->window = type_of(recording, TEXT("GPUs are recorded"));
     names->memory = type_of(recording, TEXT("GPU memory"));
+    names->allocation = type_of(recording, TEXT("MemoryAllocation"));
+    names->release = type_of(recording, TEXT("MemoryDeallocation"));
+    for (size_t i = 0; i < GPU_POOL_OPERATIONS; i++)
+        names->pools[i] = type_of(recording, text_of(pool_names[i]));
     names->calls = mem_zeroed(file->texts.count, sizeof *names->calls);
     names->sets = mem_zeroed(GPU_SET_VALUES + 1, sizeof *names->sets);
 }
@@ -242,6 +273,12 @@ struct launch_pass {
     struct xla_moment last;
 };
 
+static bool is_same(const struct xla_moment *a, const struct xla_moment *b)
+{
+    return a->operation == b->operation && a->module == b->module &&
+           a->source.file == b->source.file && a->source.line == b->source.line;
+}
+
 static bool name_launch(void *context, enum gpu_table table, const uint64_t *v)
 {
     struct launch_pass *pass = context;
@@ -251,12 +288,14 @@ static bool name_launch(void *context, enum gpu_table table, const uint64_t *v)
         return true;
     int64_t time_ns = clock_fit_host_ns(&pass->process->monotonic, (int64_t)v[0]);
     struct xla_moment moment = xla_ranges_at(&pass->process->ranges, lane, time_ns);
-    if (!moment.operation && !moment.module)
+    if (!moment.operation && !moment.module && !moment.source.file)
         return true;
-    if (moment.operation != pass->last.operation || moment.module != pass->last.module)
-        *array_push(&names->launches) =
-            operation_of(pass->catalog, catalog_text(pass->catalog, moment.operation),
-                         catalog_text(pass->catalog, moment.module));
+    if (!is_same(&moment, &pass->last)) {
+        struct gpu_operation *launch = array_push(&names->launches);
+        *launch = operation_of(pass->catalog, catalog_text(pass->catalog, moment.operation),
+                               catalog_text(pass->catalog, moment.module));
+        launch->source = moment.source;
+    }
     pass->last = moment;
     idmap_put(&names->call_by_correlation, v[4], (uint32_t)names->launches.count - 1);
     return true;

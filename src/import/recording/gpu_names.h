@@ -25,16 +25,28 @@ enum gpu_key {
     KEY_GRAPH,
     KEY_NODE,
     KEY_RESULT,
+    KEY_FILE,
+    KEY_LINE,
+    KEY_ALLOCATOR,
+    KEY_BYTES,
+    KEY_ADDRESS,
+    KEY_USED,
+    KEY_RESERVED,
+    KEY_DEVICE,
+    KEY_MEMORY_KIND,
+    KEY_THRESHOLD,
     GPU_KEYS
 };
 
-/* What XLA's ranges tell of an operation; strings, STRING_NONE for none. */
+/* What ranges tell of an operation; strings, STRING_NONE for none. */
 struct gpu_operation {
     uint32_t operation, name, module;
     uint64_t program;
+    struct source_line source; /* that PyTorch's operators tell; no file for none */
 };
 
 enum { GPU_COPY_KINDS = 11, GPU_WAIT_KINDS = 5, GPU_OVERHEAD_KINDS = 9, GPU_SET_VALUES = 256 };
+enum { GPU_POOL_OPERATIONS = 4 };
 
 struct gpu_names {
     uint32_t keys[GPU_KEYS];
@@ -44,7 +56,7 @@ struct gpu_names {
     uint32_t *calls;                    /* types by text; 0 until one is needed */
     uint32_t *sets;                     /* types by value and one for others; 0 until needed */
     uint32_t copies[GPU_COPY_KINDS], waits[GPU_WAIT_KINDS], overheads[GPU_OVERHEAD_KINDS];
-    uint32_t graph, window, memory;
+    uint32_t graph, window, memory, allocation, release, pools[GPU_POOL_OPERATIONS];
     struct gpu_operation *nodes; /* of graphs' nodes, by index */
     struct idmap call_by_correlation;
     ARRAY(struct gpu_operation) launches; /* of calls */

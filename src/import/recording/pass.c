@@ -3,6 +3,7 @@
  * know each event's time and lane, and count or push it.
  */
 #include "import/recording/gpu.h"
+#include "import/recording/gpu_pass.h"
 #include "import/recording/passes.h"
 
 #include <stdio.h>
@@ -98,7 +99,12 @@ static bool gather(struct pass *pass, const struct recorded *event)
     }
     struct runtime_record record = record_of(pass, event);
     runtime_gather(&process->facts, catalog, &record);
-    if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
+    struct torch_start start;
+    if (process->gpu_file.size > 0 && record.phase == PHASE_START &&
+        torch_start_of(&pass->recording->keys, event, &start)) {
+        start.string = record.name;
+        torch_ranges_start(&process->ranges, event->lane, event->time_ns, &start);
+    } else if (process->gpu_file.size > 0 && record.phase != PHASE_POINT)
         xla_ranges_add(&process->ranges, event->lane, event->time_ns, record.name,
                        catalog_text(catalog, record.name), record.phase == PHASE_START);
     if (record.phase == PHASE_STOP)

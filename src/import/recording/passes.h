@@ -112,6 +112,7 @@ struct known_keys {
     uint32_t device_time, host_time, run, physical_core;
     uint32_t producer_type, producer, consumer_type, consumer, root, phase;
     uint32_t call, sequence, sizes, category; /* of PyTorch's operators */
+    uint32_t source_file, source_line;
     uint32_t communicator, collective, group; /* of NCCL's calls */
     uint32_t start, stop;                     /* strings */
 };
@@ -164,6 +165,10 @@ struct text torch_category(const struct known_keys *keys, const struct recorded 
 /* An arg of an event as torch.profiler's files have it: sizes are lists. */
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg);
+
+/* Whether the start of an event is an operator's of PyTorch; its name is left to the caller. */
+bool torch_start_of(const struct known_keys *keys, const struct recorded *event,
+                    struct torch_start *start);
 
 /* Of calls of NCCL, the args that torch.profiler's files have of a collective. */
 void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struct recorded *event,

@@ -59,6 +59,8 @@ static struct recording *recording_create(void)
         .sequence = catalog_key(catalog, TEXT("Sequence number")),
         .sizes = catalog_key(catalog, TEXT("Input Dims")),
         .category = catalog_key(catalog, TEXT("cat")),
+        .source_file = catalog_key(catalog, TEXT("source_file")),
+        .source_line = catalog_key(catalog, TEXT("source_line")),
         .communicator = catalog_key(catalog, TEXT("NCCL communicator ID")),
         .collective = catalog_key(catalog, TEXT("Collective name")),
         .group = catalog_key(catalog, TEXT("Process Group Name")),

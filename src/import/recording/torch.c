@@ -36,6 +36,25 @@ struct text torch_category(const struct known_keys *keys, const struct recorded 
     return is_operator ? TEXT("cpu_op") : TEXT("user_annotation");
 }
 
+static bool is_number(const struct arg *arg)
+{
+    return arg && (arg->type == ARG_INT || arg->type == ARG_UINT);
+}
+
+bool torch_start_of(const struct known_keys *keys, const struct recorded *event,
+                    struct torch_start *start)
+{
+    if (!has_arg(event, keys->call))
+        return false;
+    const struct arg *file = find_arg(event, keys->source_file);
+    const struct arg *line = find_arg(event, keys->source_line);
+    const struct arg *sequence = find_arg(event, keys->sequence);
+    *start = (struct torch_start){.sequence = is_number(sequence) ? sequence->integer : -1};
+    if (file && file->type == ARG_STRING && is_number(line))
+        start->source = (struct source_line){file->string, line->integer};
+    return true;
+}
+
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg)
 {

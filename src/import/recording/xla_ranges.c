@@ -9,6 +9,8 @@ void xla_ranges_free(struct xla_ranges *ranges)
 {
     array_free(&ranges->moments);
     array_free(&ranges->open);
+    array_free(&ranges->forwards);
+    idmap_free(&ranges->forward_by_sequence);
 }
 
 static bool has_prefix(struct text name, struct text prefix)
@@ -19,46 +21,97 @@ static bool has_prefix(struct text name, struct text prefix)
 /* The innermost open ranges of a lane. */
 static void add_moment(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns)
 {
-    struct xla_moment moment = {.lane = lane, .time_ns = time_ns};
+    struct xla_moment moment = {.lane = lane, .time_ns = time_ns, .sequence = -1};
     const struct xla_open_range *range;
     array_each (range, &ranges->open)
         if (range->lane == lane) {
-            if (range->is_module)
+            if (range->kind == XLA_MODULE)
                 moment.module = range->string;
-            else
+            else if (range->kind == XLA_OPERATION)
                 moment.operation = range->string;
+            else if (range->source.file)
+                moment.source = range->source;
+            else if (range->sequence >= 0)
+                moment.sequence = range->sequence;
         }
     *array_push(&ranges->moments) = moment;
 }
 
-static void close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
+/* Whether something has changed by it. */
+static bool close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
 {
     for (size_t i = ranges->open.count; i > 0; i--) {
         struct xla_open_range *range = &ranges->open.items[i - 1];
         if (range->lane == lane && range->string == string) {
+            bool is_told =
+                range->kind != TORCH_OPERATOR || range->source.file || range->sequence >= 0;
             memmove(range, range + 1, (ranges->open.count - i) * sizeof *range);
             ranges->open.count--;
-            return;
+            return is_told;
         }
     }
+    return false;
+}
+
+static void open_range(struct xla_ranges *ranges, const struct xla_open_range *range)
+{
+    if (ranges->open.count == MOST_OPEN) {
+        ranges->open.count /= 2;
+        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
+                ranges->open.count * sizeof *ranges->open.items);
+    }
+    *array_push(&ranges->open) = *range;
+}
+
+static struct source_line source_of(const struct xla_ranges *ranges, uint32_t lane)
+{
+    struct source_line source = {0};
+    const struct xla_open_range *range;
+    array_each (range, &ranges->open)
+        if (range->lane == lane && range->source.file)
+            source = range->source;
+    return source;
+}
+
+/* Threads count on their own: a number that two of them have is of neither. */
+static void note_forward(struct xla_ranges *ranges, uint32_t lane, int64_t sequence,
+                         struct source_line source)
+{
+    uint32_t known = idmap_get(&ranges->forward_by_sequence, (uint64_t)sequence);
+    if (known == IDMAP_NONE) {
+        idmap_put(&ranges->forward_by_sequence, (uint64_t)sequence,
+                  (uint32_t)ranges->forwards.count);
+        *array_push(&ranges->forwards) = (struct torch_forward){lane, source};
+    } else if (ranges->forwards.items[known].lane != lane)
+        ranges->forwards.items[known].source.file = 0;
+}
+
+/* What Python has called has a source, if an outer operator's; the backward pass has none. */
+void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns,
+                        const struct torch_start *start)
+{
+    struct xla_open_range range = {lane, start->string, TORCH_OPERATOR, start->source, -1};
+    struct source_line source = start->source.file ? start->source : source_of(ranges, lane);
+    if (start->sequence >= 0 && source.file)
+        note_forward(ranges, lane, start->sequence, source);
+    else
+        range.sequence = start->sequence;
+    open_range(ranges, &range);
+    if (range.source.file || range.sequence >= 0)
+        add_moment(ranges, lane, time_ns);
 }
 
 void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
                     struct text name, bool is_start)
 {
     bool is_module = has_prefix(name, TEXT("XlaModule:#"));
-    if (!is_module && !has_prefix(name, TEXT("Thunk:#")))
-        return;
-    if (is_start && ranges->open.count == MOST_OPEN) {
-        ranges->open.count /= 2;
-        memmove(ranges->open.items, ranges->open.items + MOST_OPEN / 2,
-                ranges->open.count * sizeof *ranges->open.items);
-    }
-    if (is_start)
-        *array_push(&ranges->open) = (struct xla_open_range){lane, string, is_module};
-    else
-        close_range(ranges, lane, string);
-    add_moment(ranges, lane, time_ns);
+    bool is_xla = is_module || has_prefix(name, TEXT("Thunk:#"));
+    if (is_start && is_xla)
+        open_range(ranges, &(struct xla_open_range){
+                               lane, string, is_module ? XLA_MODULE : XLA_OPERATION, {0, 0}, -1});
+    bool is_closed = !is_start && close_range(ranges, lane, string);
+    if (is_xla || is_closed)
+        add_moment(ranges, lane, time_ns);
 }
 
 static bool is_before(const void *a, const void *b, const void *context)
@@ -89,7 +142,13 @@ struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, 
     }
     if (from == 0 || ranges->moments.items[from - 1].lane != lane)
         return (struct xla_moment){0};
-    return ranges->moments.items[from - 1];
+    struct xla_moment moment = ranges->moments.items[from - 1];
+    uint32_t forward = moment.source.file || moment.sequence < 0
+                           ? IDMAP_NONE
+                           : idmap_get(&ranges->forward_by_sequence, (uint64_t)moment.sequence);
+    if (forward != IDMAP_NONE)
+        moment.source = ranges->forwards.items[forward].source;
+    return moment;
 }
 
 /* Commas within brackets belong to the value. */

@@ -7,30 +7,57 @@
 
 #include "base/base.h"
 
+struct source_line {
+    uint32_t file; /* string; 0 for none */
+    int64_t line;
+};
+
 /* What the innermost ranges are, from a moment on. */
 struct xla_moment {
     uint32_t lane;
     int64_t time_ns;
     uint32_t operation, module; /* strings: the ranges' whole texts; 0 for none */
+    struct source_line source;  /* of the program; no file for none */
+    int64_t sequence;           /* without a source: autograd's number; -1 for none */
 };
 
+enum xla_range_kind { XLA_OPERATION, XLA_MODULE, TORCH_OPERATOR };
 struct xla_open_range {
     uint32_t lane, string;
-    bool is_module;
+    enum xla_range_kind kind;
+    struct source_line source; /* of an operator that has one */
+    int64_t sequence;          /* autograd's, of an operator; -1 for none */
+};
+
+/* The operator of a forward pass that has a number of autograd's. */
+struct torch_forward {
+    uint32_t lane;
+    struct source_line source; /* no file when operators of several threads have the number */
 };
 
 struct xla_ranges {
     ARRAY(struct xla_moment) moments;
     ARRAY(struct xla_open_range) open;
+    ARRAY(struct torch_forward) forwards;
+    struct idmap forward_by_sequence;
 };
 
 void xla_ranges_free(struct xla_ranges *ranges);
 /* Events of ranges, in order of time within a lane; others are ignored. */
 void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
                     struct text name, bool is_start);
+/* The start of an operator of PyTorch. Its end is a range's. */
+struct torch_start {
+    uint32_t string;
+    struct source_line source; /* if it has one */
+    int64_t sequence;          /* -1 for none */
+};
+void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns,
+                        const struct torch_start *start);
 /* After the last one. */
 void xla_ranges_finish(struct xla_ranges *ranges);
-/* What is going on in a lane at a moment; zeroes for nothing. */
+/* What is going on in a lane at a moment; zeroes for nothing. The source of a backward pass is that
+ * of the operator of the forward pass. */
 struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, int64_t time_ns);
 
 /* The value of a key in a range's text, up to the next comma or '#'; empty when it has none. */

@@ -92,6 +92,11 @@ function locatedEventsSql(has: HasTable): string {
       `SELECT ${TYPE_FILE} AS file, ${TYPE_LINE} AS line, 'device' AS kind, 'SystemProfileEvents' AS tbl, e.id, e.start_ts, ${EVENT_PS} AS ps ` +
         `FROM SystemProfileEvents e JOIN EventType t ON t.id = e.event_type_id WHERE ${TYPE_FILE} <> '' AND e.occurrence_count IS NULL`,
     )
+  if (has('GpuKernel'))
+    sets.push(
+      `SELECT source_file AS file, source_line AS line, 'device' AS kind, 'GpuKernel' AS tbl, id, start_ts, duration_ns::HUGEINT * 1000 AS ps ` +
+        `FROM GpuKernel WHERE source_file IS NOT NULL`,
+    )
   if (has('PythonFrame'))
     sets.push(
       `SELECT p.file_path AS file, p.line_number AS line, 'python' AS kind, 'SystemProfileEvents' AS tbl, e.id, e.start_ts, ${EVENT_PS} AS ps ` +

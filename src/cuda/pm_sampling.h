@@ -1,0 +1,23 @@
+/*
+ * Hardware counters, sampled by the devices themselves at short intervals (CUPTI's PM sampling); a
+ * thread of its own reads the samples.
+ */
+#ifndef KYMO_CUDA_PM_SAMPLING_H
+#define KYMO_CUDA_PM_SAMPLING_H
+
+#include "cuda/cupti.h"
+#include "gpu/gpu.h"
+
+/* Does nothing where no metrics are wanted. What a device cannot do, one sentence says. */
+void pm_sampling_start(const struct cupti *cupti, const struct gpu_options *options);
+void pm_sampling_stop(void);
+
+/* A device to be sampled from now on. */
+void pm_sampling_add(uint32_t device);
+
+/* Around fork; in the child the thread is not there. */
+void pm_sampling_lock(void);
+void pm_sampling_unlock(void);
+void pm_sampling_forked(void);
+
+#endif
