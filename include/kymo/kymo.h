@@ -192,6 +192,7 @@ struct kymo_lane;
 /* NULL when no capture is running, or memory runs out. */
 KYMO_API struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx);
 KYMO_API void kymo_lane_close(struct kymo_lane *lane);
+KYMO_API void kymo_lane_name(struct kymo_lane *lane, const char *name);
 
 /* The id of an event type or any other string, valid for the life of the process; 0 when no capture
  * has begun or the table is full. */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_CALLS = 256, MOST_CALLS = 1 << 20, LANE_NAME = 64 };
+enum { FIRST_CALLS = 256, MOST_CALLS = 1 << 20, LANE_NAME = 64, NAMING_CALLS = 64 };
 
 __thread struct traced_mine traced_mine;
 uint64_t traced_generation = 1;
@@ -37,6 +37,7 @@ static struct traced_thread *new_thread(struct traced_thread **list, unsigned lo
     thread->stack = stack;
     thread->capacity = FIRST_CALLS;
     thread->ident = ident;
+    thread->unnamed = NAMING_CALLS;
     thread->next = *list;
     thread->link = list;
     if (*list)
@@ -131,7 +132,7 @@ static PyObject *thread_object(unsigned long ident)
 }
 
 /* Of attributes that are no more than that: nothing of the program runs. */
-void python_thread_name(char *name, size_t size, unsigned long ident)
+bool python_thread_name(char *name, size_t size, unsigned long ident)
 {
     PyObject *thread = thread_object(ident);
     PyObject *text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
@@ -144,6 +145,7 @@ void python_thread_name(char *name, size_t size, unsigned long ident)
         snprintf(name, size, "thread %lu", ident);
     Py_XDECREF(text);
     PyErr_Clear();
+    return bytes;
 }
 
 uint64_t python_thread_native(unsigned long ident)
@@ -166,7 +168,8 @@ static bool open_lane(struct traced_thread *thread)
     char name[LANE_NAME] = "";
     PyObject *error, *value, *traceback;
     PyErr_Fetch(&error, &value, &traceback);
-    python_thread_name(name, sizeof name, thread->ident);
+    if (python_thread_name(name, sizeof name, thread->ident))
+        thread->unnamed = 0;
     if (thread->native == 0)
         thread->native = python_thread_native(thread->ident);
     PyErr_Restore(error, value, traceback);
@@ -175,12 +178,28 @@ static bool open_lane(struct traced_thread *thread)
     return thread->lane;
 }
 
+/* A new thread has a name after some calls of its own. */
+static void name_lane(struct traced_thread *thread)
+{
+    char name[LANE_NAME] = "";
+    PyObject *error, *value, *traceback;
+    PyErr_Fetch(&error, &value, &traceback);
+    thread->unnamed--;
+    if (python_thread_name(name, sizeof name, thread->ident)) {
+        kymo_lane_name(thread->lane, name);
+        thread->unnamed = 0;
+    }
+    PyErr_Restore(error, value, traceback);
+}
+
 void traced_record(struct traced_thread *thread, const struct traced_call *call, uint64_t end)
 {
     if (call->type == 0 || end == 0)
         return;
     if (!thread->lane && (thread->is_refused || !open_lane(thread)))
         return;
+    if (__builtin_expect(thread->unnamed > 0, 0))
+        name_lane(thread);
     kymo_range(thread->lane, call->type, capture_since(call->begin), end);
 }
 
