@@ -137,9 +137,12 @@ bool python_thread_name(char *name, size_t size, unsigned long ident)
     PyObject *thread = thread_object(ident);
     PyObject *text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     const char *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    bool is_own = ident == PyThread_get_thread_ident();
+    if (!bytes && ident == python_main_ident) /* threading may not be there */
+        bytes = "MainThread";
     if (bytes)
         snprintf(name, size, "%s", bytes);
-    else if (ident == PyThread_get_thread_ident())
+    else if (is_own)
         prctl(PR_GET_NAME, name);
     else
         snprintf(name, size, "thread %lu", ident);
@@ -152,6 +155,8 @@ uint64_t python_thread_native(unsigned long ident)
 {
     if (ident == PyThread_get_thread_ident())
         return (uint64_t)syscall(SYS_gettid);
+    if (ident == python_main_ident)
+        return (uint64_t)getpid();
     PyObject *thread = thread_object(ident);
     PyObject *id = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
     unsigned long long native = id && PyLong_Check(id) ? PyLong_AsUnsignedLongLong(id) : 0;

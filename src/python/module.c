@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 uint64_t capture_begin_ticks;
+unsigned long python_main_ident;
 static bool is_ours; /* a capture that runs was begun here */
 
 uint64_t capture_clamp(uint64_t ticks)
@@ -18,9 +20,16 @@ uint64_t capture_clamp(uint64_t ticks)
     return ticks > capture_begin_ticks ? ticks : capture_begin_ticks;
 }
 
+static void note_main_thread(void)
+{
+    if (syscall(SYS_gettid) == getpid())
+        python_main_ident = PyThread_get_thread_ident();
+}
+
 static void after_fork_in_child(void)
 {
     capture_begin_ticks = UINT64_MAX;
+    note_main_thread();
 }
 
 static PyObject *fail(int problem, const char *text, PyObject *path)
@@ -172,6 +181,7 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__kymo(void)
 {
+    note_main_thread();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     PyObject *module = PyModule_Create(&definition);
     if (module && !annotation_add_types(module)) {

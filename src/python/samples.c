@@ -32,6 +32,7 @@ struct sampled_thread {
     unsigned long ident;
     uint64_t native; /* an ident is given again once its thread has ended */
     struct kymo_lane *lane;
+    bool is_named;
     struct sampled *stack;
     size_t depth;
     uint64_t seen; /* the last sample that had it */
@@ -87,12 +88,17 @@ static void end_ranges(struct sampled_thread *thread, size_t depth, uint64_t tic
 
 /* ---- Stacks -------------------------------------------------------------------------------- */
 
-static bool open_lane(struct sampled_thread *thread)
+/* Opens its lane, or names it: a new thread has no name yet. */
+static bool name_lane(struct sampled_thread *thread)
 {
     char name[LANE_NAME], whole[2 * LANE_NAME];
-    python_thread_name(name, sizeof name, thread->ident);
+    bool is_named = python_thread_name(name, sizeof name, thread->ident);
     snprintf(whole, sizeof whole, "samples of %s", name);
-    thread->lane = kymo_lane_open_thread(whole, thread->native, 0);
+    if (!thread->lane)
+        thread->lane = kymo_lane_open_thread(whole, thread->native, 0);
+    else if (is_named)
+        kymo_lane_name(thread->lane, whole);
+    thread->is_named = is_named;
     return thread->lane;
 }
 
@@ -104,7 +110,7 @@ static struct sampled_thread *add_thread(struct sampled_thread **place, unsigned
     if (thread)
         *thread = (struct sampled_thread){
             .ident = ident, .native = native, .stack = stack, .next = *place};
-    if (!thread || !stack || !open_lane(thread)) {
+    if (!thread || !stack || !name_lane(thread)) {
         free(thread);
         free(stack);
         return NULL;
@@ -201,6 +207,8 @@ static void sample_thread(struct sampled_thread *thread, PyFrameObject *frame, u
 {
     size_t count = list_frames(frame);
     thread->seen = sampler.samples;
+    if (!thread->is_named)
+        name_lane(thread);
     compare(thread, count, ticks);
     for (size_t i = 0; i < count; i++)
         Py_DECREF(sampler.frames[i]);
