@@ -197,8 +197,8 @@ KYMO_API void kymo_lane_name(struct kymo_lane *lane, const char *name);
 /* The id of an event type or any other string, valid for the life of the process; 0 when no capture
  * has begun or the table is full. */
 KYMO_API uint32_t kymo_type_id(const char *name, enum kymo_group group, int level);
-/* That of an event type whose place in a source file is known only at run time, as in an interpreted
- * program. */
+/* That of an event type whose place in a source file is known only at run time, as in an
+ * interpreted program. */
 KYMO_API uint32_t kymo_type_id_at(const char *name, int level, const char *file, uint32_t line);
 
 #define KYMO_NO_CORE 0xFFFFu

@@ -19,7 +19,8 @@ uint64_t traced_generation = 1;
 uint64_t traced_least;
 struct callees traced_callees;
 
-/* The list is changed under the mutex, as a thread that ends does not hold the interpreter's lock. */
+/* The list is changed under the mutex, as a thread that ends does not hold the interpreter's lock.
+ */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct traced_thread *threads;
 static pthread_key_t thread_end;
@@ -123,8 +124,7 @@ static PyObject *thread_object(unsigned long ident)
     PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "threading");
     PyObject *active = module ? PyObject_GetAttrString(module, "_active") : NULL;
     PyObject *key = PyLong_FromUnsignedLong(ident);
-    PyObject *thread =
-        active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
+    PyObject *thread = active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
     Py_XDECREF(active);
     Py_XDECREF(key);
     PyErr_Clear();
@@ -318,14 +318,14 @@ static uint64_t ticks_of(double us)
     nanosleep(&pause, NULL);
     clock_gettime(CLOCK_MONOTONIC, &last);
     uint64_t end = kymo_ticks();
-    double passed_us = (double)(last.tv_sec - first.tv_sec) * 1e6 +
-                       (double)(last.tv_nsec - first.tv_nsec) / 1e3;
+    double passed_us =
+        (double)(last.tv_sec - first.tv_sec) * 1e6 + (double)(last.tv_nsec - first.tv_nsec) / 1e3;
     double ticks = us * (double)(end - begin) / passed_us;
     return ticks < 9e18 ? (uint64_t)ticks : UINT64_MAX / 2;
 }
 
-/* Returns the list of before, which is the caller's then. The interpreter's lock may pass to another
- * thread while stacks are read: the mutex must not be held then. */
+/* Returns the list of before, which is the caller's then. The interpreter's lock may pass to
+ * another thread while stacks are read: the mutex must not be held then. */
 static struct traced_thread *exchange_list(struct traced_thread *list)
 {
     pthread_mutex_lock(&mutex);

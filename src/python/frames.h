@@ -17,9 +17,9 @@ extern PyFrameObject *PyFrame_GetBack(PyFrameObject *);
 /* ---- What is called: callees.c ------------------------------------------------------------- */
 
 struct callee {
-    const void *key;  /* a code object or a PyMethodDef */
-    PyObject *owner;  /* which it belongs to: kept alive, so that no other gets its address */
-    uint32_t type;    /* of its events; 0 when it is left out */
+    const void *key; /* a code object or a PyMethodDef */
+    PyObject *owner; /* which it belongs to: kept alive, so that no other gets its address */
+    uint32_t type;   /* of its events; 0 when it is left out */
 };
 
 struct callees {

@@ -73,7 +73,7 @@ static bool in_range(const char *what, long long value, long long least, long lo
 static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
-    static char *names[] = {"output_dir", "level",         "max_events", "instance",
+    static char *names[] = {"output_dir",  "level",          "max_events", "instance",
                             "cpu_util_ms", "host_memory_ms", NULL};
     struct kymo_options options = KYMO_OPTIONS;
     long long events = (long long)options.max_events, cpu = options.cpu_util_ms,
@@ -151,14 +151,14 @@ static PyObject *stop(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
-     "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level 1 "
+     "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level "
+     "1 "
      "those of Python functions, 2 also those of C functions."},
     {"stop_frames", stop_frames, METH_NOARGS,
      "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
     {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
      "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
-    {"stop_samples", stop_samples, METH_NOARGS,
-     "stop_samples()\n\nEnds the recording of stacks."},
+    {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
 
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "
@@ -175,8 +175,15 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "kymo._kymo", "Records what a Python program does.", -1, functions,
-    NULL,                  NULL,         NULL,                                  NULL,
+    PyModuleDef_HEAD_INIT,
+    "kymo._kymo",
+    "Records what a Python program does.",
+    -1,
+    functions,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 PyMODINIT_FUNC PyInit__kymo(void)

@@ -45,8 +45,8 @@ size_t encoded_args(char *text, struct kymo_arg *args, size_t count);
 
 /* Python's number of the main thread; 0 when it is not known. */
 extern unsigned long python_main_ident;
-/* Of a thread by Python's number of it. Name: false when it has none in Python; native: the system's
- * number, 0 when it is not known. */
+/* Of a thread by Python's number of it. Name: false when it has none in Python; native: the
+ * system's number, 0 when it is not known. */
 bool python_thread_name(char *name, size_t size, unsigned long ident);
 uint64_t python_thread_native(unsigned long ident);
 

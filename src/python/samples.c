@@ -64,10 +64,8 @@ static struct {
 static void begin_range(const struct sampled_thread *thread, const struct sampled *sampled,
                         uint64_t ticks)
 {
-    const struct kymo_lane_event event = {.type = sampled->type,
-                                          .core = KYMO_NO_CORE,
-                                          .kind = KYMO_KIND_BEGIN,
-                                          .ticks = ticks};
+    const struct kymo_lane_event event = {
+        .type = sampled->type, .core = KYMO_NO_CORE, .kind = KYMO_KIND_BEGIN, .ticks = ticks};
     kymo_lane_record(thread->lane, &event, NULL, 0);
 }
 
@@ -487,8 +485,8 @@ PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     if (sampler.is_on || !kymo_ticks()) {
-        PyErr_SetString(PyExc_RuntimeError, sampler.is_on ? "stacks are sampled already"
-                                                          : "no capture is running");
+        PyErr_SetString(PyExc_RuntimeError,
+                        sampler.is_on ? "stacks are sampled already" : "no capture is running");
         return NULL;
     }
     pthread_once(&once, prepare);

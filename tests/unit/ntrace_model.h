@@ -230,11 +230,8 @@ static void model_read(struct ntrace *trace, const char *directory)
             *array_push(&trace->names) = text;
         } else if (field.tag == PB_TAG(3, PB_BYTES)) {
             struct text text = model_text(&field, 2, numbers);
-            *array_push(&trace->lanes) =
-                (struct model_lane){.name = text,
-                                    .kind = numbers[1],
-                                    .thread = numbers[3],
-                                    .place = numbers[7]};
+            *array_push(&trace->lanes) = (struct model_lane){
+                .name = text, .kind = numbers[1], .thread = numbers[3], .place = numbers[7]};
         } else if (field.tag == PB_TAG(4, PB_BYTES)) {
             model_block(trace, &field);
         }
