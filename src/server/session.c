@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TREE_DESCRIPTORS = 8 };
+enum { TREE_DESCRIPTORS = 8, SAMPLES_MS = 100 /* of CPUs and memory: captures are short */ };
 
 static atomic_bool is_recorder_ours; /* libkymo records for a session */
 
@@ -49,6 +49,7 @@ static bool start_recorder(struct session *session, int level, struct status *st
     struct kymo_options options = KYMO_OPTIONS;
     options.output_dir = session->folder;
     options.level = level;
+    options.cpu_util_ms = options.host_memory_ms = SAMPLES_MS;
     int problem = kymo_start(&options);
     if (problem == 0)
         atomic_store(&is_recorder_ours, true);
