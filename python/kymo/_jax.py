@@ -10,7 +10,7 @@ import threading
 import warnings
 from typing import Any
 
-from kymo._options import GPU_KEYS, KYMO_KEYS, ProfileOptions
+from kymo._options import GPU_KEYS, JAX_GPU_KEYS, KYMO_KEYS, ProfileOptions
 
 _WORD = (1 << 64) - 1
 
@@ -60,7 +60,7 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
             if hasattr(ours, name):
                 setattr(ours, name, getattr(options, name))
         configuration = {key: value for key, value in options.advanced_configuration.items()
-                         if key not in KYMO_KEYS and key not in GPU_KEYS}
+                         if key not in KYMO_KEYS and (key not in GPU_KEYS or with_gpu and key in JAX_GPU_KEYS)}
         if not with_gpu:
             _leave_gpu_out(ours, configuration)
         ours.advanced_configuration = configuration
@@ -83,6 +83,19 @@ def _profiler_of_jaxlib() -> Any:
     except ImportError:
         from jaxlib import xla_extension  # before jaxlib 0.7
         return xla_extension.profiler
+
+
+def needs_own_gpu_tracer() -> bool:
+    """Whether JAX's session is on a GPU and cannot do without its tracer: jaxlib may have no switch for it, and without the
+    tracer all that the library of the device says, XLA's events and programs, is missing."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "devices"):
+        return False
+    try:
+        return (any(device.platform in ("gpu", "cuda") for device in jax.devices())
+                and not hasattr(_profiler_of_jaxlib().ProfileOptions(), "device_tracer_level"))
+    except Exception:  # no devices, or no profiler: start() says so
+        return False
 
 
 def _leave_gpu_out(options: Any, configuration: dict[str, Any]) -> None:

@@ -129,8 +129,15 @@ TPU_KEYS: dict[str, _Check] = {
     "tpu_cpu_perf_counter_configs": _text,
 }
 
+# Of those, the ones jaxlib's tracer of GPUs takes as well.
+JAX_GPU_KEYS = frozenset({
+    "gpu_max_callback_api_events", "gpu_max_activity_api_events", "gpu_max_annotation_strings", "gpu_enable_nvtx_tracking",
+    "gpu_enable_cupti_activity_graph_trace", "gpu_num_chips_to_profile_per_task",
+})
+
 # Of Kymo's own recorder.
 KYMO_KEYS: dict[str, _Check] = {
+    "kymo_gpu": _flag,
     "kymo_max_events": _number(1),
     "kymo_cpu_util_ms": _number(0, 2**32 - 1),
     "kymo_host_memory_ms": _number(0, 2**32 - 1),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, TypeVar, cast
 
 from kymo import _kymo, _program
 from kymo._kymo import StepTraceAnnotation, TraceAnnotation
-from kymo._options import GPU_KEYS, ProfileOptions, options_of
+from kymo._options import GPU_KEYS, JAX_GPU_KEYS, ProfileOptions, options_of
 
 if TYPE_CHECKING:
     from kymo._jax import Session
@@ -170,7 +170,7 @@ def _begin(started: _Trace) -> None:
     configuration = options.advanced_configuration
     os.makedirs(started.log_dir, exist_ok=True)
     started.folder = tempfile.mkdtemp(prefix=".kymo-", dir=started.log_dir)
-    library = _cuda_library() if options.device_tracer_level > 0 else None
+    library = _cuda_library(configuration) if options.device_tracer_level > 0 else None
     try:
         if "jax" in sys.modules:
             from kymo import _jax
@@ -278,8 +278,15 @@ def _show(path: str) -> None:
 
 # ---- GPUs ---------------------------------------------------------------------------------------------------------------------
 
-def _cuda_library() -> str | None:
-    """libkymo-cuda, where the process has loaded NVIDIA's driver."""
+def _cuda_library(configuration: dict[str, Any]) -> str | None:
+    """libkymo-cuda, where the process has loaded NVIDIA's driver; None when JAX's tracer is to record GPUs, or nothing is."""
+    is_wanted = configuration.get("kymo_gpu", any(key in GPU_KEYS and key not in JAX_GPU_KEYS for key in configuration))
+    if not is_wanted and "jax" in sys.modules:
+        from kymo import _jax
+        if "kymo_gpu" in configuration or _jax.needs_own_gpu_tracer():
+            return None
+    elif not is_wanted and "kymo_gpu" in configuration:
+        return None
     try:
         with open("/proc/self/maps") as maps:
             has_driver = "libcuda.so" in maps.read()

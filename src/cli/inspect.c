@@ -79,9 +79,9 @@ static bool find_recorder(char real[static PATH_MAX], struct error *err)
         path = find_library(names[i]);
     if (!path)
         return error_set(err, "recording library not found: %s", names[0]);
-    bool ok = realpath(path, real) && !strpbrk(real, ": ");
+    bool ok = realpath(path, real) && !strpbrk(real, ":;");
     if (!ok)
-        error_in_file(err, path, "cannot preload: the path contains a colon or a space");
+        error_in_file(err, path, "cannot preload: the path contains a colon or a semicolon");
     mem_free(path);
     return ok;
 }
@@ -100,16 +100,30 @@ static bool set_gpu_variables(const struct inspect_gpu *gpu, struct error *err)
     return ok;
 }
 
-/* Before the user's own LD_PRELOAD, so that it intercepts calls first. */
+/* Puts a path before those a variable has. */
+static void put_first(const char *variable, const char *path)
+{
+    const char *before = getenv(variable);
+    char *value = path_format("%s%s%s", path, before && *before ? ":" : "", before ? before : "");
+    setenv(variable, value, 1);
+    mem_free(value);
+}
+
+/* Before the user's own LD_PRELOAD, so that it intercepts calls first. Spaces separate paths there,
+ * but not in LD_LIBRARY_PATH, where a library without a path is looked for. */
 static bool set_preload(struct error *err)
 {
     char real[PATH_MAX];
     if (!find_recorder(real, err))
         return false;
-    const char *before = getenv("LD_PRELOAD");
-    char *value = path_format("%s%s%s", real, before && *before ? ":" : "", before ? before : "");
-    setenv("LD_PRELOAD", value, 1);
-    mem_free(value);
+    char *slash = strrchr(real, '/');
+    if (!strchr(real, ' ')) {
+        put_first("LD_PRELOAD", real);
+        return true;
+    }
+    *slash = '\0';
+    put_first("LD_LIBRARY_PATH", real);
+    put_first("LD_PRELOAD", slash + 1);
     return true;
 }
 

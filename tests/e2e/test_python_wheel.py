@@ -70,7 +70,9 @@ def test_the_program_is_on_the_path_and_finds_its_libraries(installed, tmp_path)
     assert ok("--version").startswith("kymo ")
     ok("view", DATA / "xplane" / "jax_matmul_h200.xplane.pb", "--output-format", "parquet", "--output-file", "tables")
     assert "10584" in ok("sql", "tables", "SELECT count(*) FROM SystemProfileEvents")
-    ok("inspect", "-o", "output", "true")
+    ok("inspect", "-o", "output", installed / "bin" / "python", "-c",
+       "from kymo.profiler import TraceAnnotation\nwith TraceAnnotation('seen'):\n    pass")
+    assert list((tmp_path / "output").glob("*/ntrace.pb")), "the recorder was loaded in spite of the spaces"
 
 
 def test_a_program_is_traced_by_the_installed_package(installed, tmp_path):
