@@ -79,7 +79,7 @@ lint: test-setup all
 
 fuzz: test-setup
 	$(call build,fuzz,,fuzzers)
-	@for name in xplane json neuron recording timeline graph hlo neff ntff device peers nccom; do mkdir -p build/fuzz/corpus/$$name; \
+	@for name in xplane json neuron recording timeline graph hlo neff ntff device peers nccom remote; do mkdir -p build/fuzz/corpus/$$name; \
 		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
 		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$(ls -d fuzz/corpus/$$name 2>/dev/null) || exit 1; done
 

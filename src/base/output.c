@@ -33,9 +33,9 @@ static mode_t default_mode(void)
     return 0666 & ~mask;
 }
 
-/* Unfinished files, for a signal handler to remove. The list is short; an output that does not fit
- * in it still works. */
-enum { MAX_UNFINISHED = 8 };
+/* Unfinished files, for a signal handler to remove: one for each host that is captured from, at
+ * most. An output that does not fit in the list still works. */
+enum { MAX_UNFINISHED = 1024 };
 static char *_Atomic unfinished[MAX_UNFINISHED];
 
 static void add_unfinished(char *temporary)

@@ -261,6 +261,17 @@ static int check_kind(const struct option *table, size_t count, const struct arg
     return is_remote && operand_count > 0 ? usage("--connect takes no inputs%s", "") : EXIT_DONE;
 }
 
+static int run_kind(struct arguments *given, const char **operands, size_t count)
+{
+    if (given->connect.addresses)
+        return capture_connect(&given->connect);
+    if (given->lists_types)
+        return print_types(given->run.library);
+    given->run.event_filters = given->filter_list.items;
+    given->run.event_filter_count = given->filter_list.count;
+    return run(given, operands, count);
+}
+
 static int capture(int count, char **arguments)
 {
     static const char *const types[] = {"profile", "systrace", NULL};
@@ -338,13 +349,5 @@ static int capture(int count, char **arguments)
                               OPERANDS_MAX, &operand_count);
     if (result == EXIT_DONE)
         result = check_kind(table, option_count, &given, &before, operand_count);
-    if (result != EXIT_DONE)
-        return result;
-    if (given.connect.addresses)
-        return capture_connect(&given.connect);
-    if (given.lists_types)
-        return print_types(run_options->library);
-    run_options->event_filters = given.filter_list.items;
-    run_options->event_filter_count = given.filter_list.count;
-    return run(&given, operands, operand_count);
+    return result == EXIT_DONE ? run_kind(&given, operands, operand_count) : result;
 }

@@ -35,13 +35,17 @@ static void free_body(struct stream *stream)
     stream->body_size = stream->body_capacity = 0;
 }
 
-static void free_stream(struct stream *stream)
+static void unlink_stream(struct stream *stream)
 {
     for (struct stream **at = &stream->connection->streams; *at; at = &(*at)->next)
         if (*at == stream) {
             *at = stream->next;
-            break;
+            return;
         }
+}
+
+static void free_stream(struct stream *stream)
+{
     if (recorded_stream == stream) {
         recorded_stream = NULL;
         recording_cancel();
@@ -355,8 +359,10 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 {
     struct stream *stream = find_stream(context, id);
     (void)session, (void)code;
-    if (stream)
+    if (stream) {
+        unlink_stream(stream);
         free_stream(stream);
+    }
     return 0;
 }
 
@@ -402,8 +408,10 @@ struct connection *connection_open(int fd, int64_t now_ms, void (*on_recorded)(v
 
 void connection_close(struct connection *connection)
 {
-    while (connection->streams)
-        free_stream(connection->streams);
+    for (struct stream *stream; (stream = connection->streams);) {
+        connection->streams = stream->next;
+        free_stream(stream);
+    }
     nghttp2_session_del(connection->session);
     descriptor_close(connection->fd);
     free(connection);

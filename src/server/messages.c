@@ -97,6 +97,8 @@ static bool read_options(struct profile_request *request, const struct pb_field 
             if (!check_advanced(&field, status))
                 return false;
             break;
+        default:
+            break;
         }
     if (in.problem)
         return malformed(status, &in);
@@ -130,6 +132,8 @@ bool profile_request_read(struct profile_request *request, const uint8_t *data, 
             break;
         case PB_TAG(9, PB_VARINT):
             request->emits_xspace = field.value != 0;
+            break;
+        default:
             break;
         }
         if (!ok)
@@ -170,6 +174,8 @@ bool monitor_request_read(struct monitor_request *request, const uint8_t *data, 
             break;
         case PB_TAG(3, PB_VARINT):
             request->has_time = field.value != 0;
+            break;
+        default:
             break;
         }
     return !in.problem || malformed(status, &in);

@@ -307,6 +307,24 @@ def test_a_server_that_never_answers_is_given_up(kymo, tmp_path):
     assert "imed out" in said and time.monotonic() - begun < 10
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_capture_that_is_ended_leaves_no_parts_of_files(kymo, tmp_path, number):
+    def answer(service, connection, count):
+        connection.sendall(http2.OK_HEADERS + http2.frame(http2.DATA, 0, 1, http2.message(http2.field(8, MATMUL[:16000]))[:10000]))
+        http2.finish(connection)
+
+    services = [http2.Service(answer) for _ in range(12)]
+    process = subprocess.Popen([kymo.path, "capture", "--connect", ",".join(f"127.0.0.1:{service.port}" for service in services), "-o", tmp_path],
+                               stderr=subprocess.DEVNULL)  # fmt: skip
+    until = time.monotonic() + 20
+    while not all(service.requests for service in services):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(timeout=20) != 0
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 @pytest.mark.slow
 @pytest.mark.plain_build
 def test_a_large_answer_takes_little_memory(kymo, tmp_path):
