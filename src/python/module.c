@@ -152,14 +152,12 @@ static PyObject *stop(PyObject *module, PyObject *unused)
 static PyMethodDef functions[] = {
     {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
      "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level "
-     "1 "
-     "those of Python functions, 2 also those of C functions."},
+     "1 those of Python functions, 2 also those of C functions."},
     {"stop_frames", stop_frames, METH_NOARGS,
      "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
     {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
      "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
     {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
-
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "
      "host_memory_ms=1000)\n\nBegins a capture. RuntimeError when one is running."},

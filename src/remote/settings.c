@@ -128,8 +128,7 @@ static bool put_gpu(struct settings *settings, size_t index, const char *value, 
     if (is_one_of(key->name, recorder_keys, sizeof recorder_keys / sizeof *recorder_keys))
         return error_set(err, "%s is set when a program is started: kymo inspect --%s", key->name,
                          key->flag);
-    /* Keys that Kymo's own recorder refuses are the server's to judge. */
-    if (!key->refusal && !gpu_option_set(&ignored, index, value, &problem))
+    if (!gpu_option_set(&ignored, index, value, &problem))
         return error_set(err, "%s: %s", key->name, problem.text);
     enum kind kind = strcmp(key->argument, "BOOL") == 0    ? KIND_BOOL
                      : strcmp(key->argument, "NAMES") == 0 ? KIND_TEXT
