@@ -17,7 +17,8 @@ static bool is_named(struct profile_query *query, struct reply *reply, const cha
         const char *column;
     } columns[] = {{TABLE_FRAME_FILES, "name"},
                    {TABLE_OPERATIONS, "source_file"},
-                   {TABLE_PYTHON_FRAMES, "file_path"}};
+                   {TABLE_PYTHON_FRAMES, "file_path"},
+                   {TABLE_KERNELS, "source_file"}};
     struct output sql;
     bool is_found = false;
     output_memory(&sql);

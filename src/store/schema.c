@@ -26,7 +26,9 @@
 
 /* Where the program launched it. */
 #define LAUNCH_FILE                                                                                \
-    MAYBE(NAME, "source_file", "", "Python file that called its operator (--torch-ops).",          \
+    MAYBE(NAME, "source_file", "",                                                                 \
+          "File of its HLO operation, or the Python file that called its operator; of a backward " \
+          "pass, that of the forward operator.",                                                   \
           "/home/me/train.py")
 #define LAUNCH_LINE MAYBE(INT64, "source_line", "", "Line of that file.", "31")
 

@@ -303,9 +303,16 @@ static void put_operation(const struct event_sink *sink, const struct event *eve
         return;
     const struct hlo_label *label = &analysis->labels.items[labels[event->number] - 1];
     uint32_t operation = kernel_operation(analysis, label, event->batch->type[event->index]);
-    if (operation != NO_INDEX)
-        record_put(record, KERNEL_OPERATION,
-                   (int64_t)(sink->maker->first_operation[label->program] + operation));
+    if (operation == NO_INDEX)
+        return;
+    const struct program *program = &analysis->catalog->programs.items[label->program];
+    uint32_t file = program->operations.items[operation].file;
+    record_put(record, KERNEL_OPERATION,
+               (int64_t)(sink->maker->first_operation[label->program] + operation));
+    if (file == STRING_NONE)
+        return;
+    record_put(record, KERNEL_FILE, file);
+    record_put(record, KERNEL_LINE, program->operations.items[operation].line);
 }
 
 static struct record *new_kernel(const struct event_sink *sink, struct worker *worker,

@@ -10,6 +10,7 @@ import { schema } from './schema.svelte'
 const MAX_FILES = 10_000
 const MAX_LINES = 100_000
 const has = (table: string) => schema.has(table)
+const hasKernelLines = () => schema.hasColumn('GpuKernel', 'source_file') // profiles of older versions have none
 
 class Sources {
   files: FileTime[] | null = $state.raw(null)
@@ -21,7 +22,7 @@ class Sources {
     if (this.#profile === profile && untrack(() => this.files)) return
     this.clear()
     this.#profile = profile
-    const sql = filesSql(has)
+    const sql = filesSql(has, hasKernelLines())
     try {
       const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MAX_FILES)) : []
       if (this.#profile === profile) this.files = files
@@ -73,7 +74,7 @@ class OpenFile {
   }
 
   async #loadLines(profile: string, file: string, key: string): Promise<void> {
-    const sql = linesSql(has, file)
+    const sql = linesSql(has, hasKernelLines(), file)
     if (!sql) return
     try {
       const lines = toObjects<LineTime>(await api.runSql(profile, sql, MAX_LINES))

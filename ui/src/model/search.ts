@@ -65,7 +65,7 @@ const VALUE_COLUMNS: Record<string, [table: string, column: string][]> = {
   host: [['Track', 'instance_id']],
   source: [['SystemProfileEvents', 'trace_event_source']],
   stream: [['SystemProfileEvents', 'framework_stream_id']],
-  file: [['HloOperation', 'source_file'], ['PythonFrame', 'file_path']],
+  file: [['HloOperation', 'source_file'], ['GpuKernel', 'source_file'], ['PythonFrame', 'file_path']],
   function: [['PythonFrame', 'function_name']],
   queue: [['DmaQueuesInfo', 'name']],
   tensor: [['TensorInfo', 'variable_name']],
@@ -78,7 +78,7 @@ const MAX_VALUES = 8
 /** Values of a field that contain the text, those that begin with it first; null for fields without texts. */
 export function valuesSql({ field, value }: TypedValue, tables: readonly TableInfo[]): string | null {
   const column = (table: TableInfo, name: string) => table.columns.find((one) => one.name === name)
-  const listed = VALUE_COLUMNS[field]?.filter(([table]) => tables.some((one) => one.name === table && one.rows > 0))
+  const listed = VALUE_COLUMNS[field]?.filter(([table, name]) => tables.some((one) => one.name === table && one.rows > 0 && column(one, name)))
   const own = tables
     .filter((table) => table.rows > 0 && SEARCHED_TABLES.includes(table.name) && column(table, field)?.type === 'string')
     .map((table): [string, string] => [table.name, field])

@@ -80,22 +80,22 @@ const TYPE_LINE = `try_cast(regexp_extract(t.attributes_json->>'$.source', '^(.+
 const EVENT_PS = 'e.duration_ns::HUGEINT * 1000 + e.duration_fraction_ps'
 
 /** Events with a source line, as rows of file, line, kind, table, id, start and duration. */
-function locatedEventsSql(has: HasTable): string {
+function locatedEventsSql(has: HasTable, hasKernelLines: boolean): string {
   const sets: string[] = []
   if (has('HloRun') && has('HloOperation'))
     sets.push(
       `SELECT o.source_file AS file, o.source_line AS line, 'device' AS kind, 'HloRun' AS tbl, r.id, r.start_ts, r.duration_ns::HUGEINT * 1000 AS ps ` +
         `FROM HloRun r JOIN HloOperation o ON o.id = r.operation_id WHERE r.kind = 'operation' AND o.source_file IS NOT NULL`,
     )
+  else if (hasKernelLines)
+    sets.push(
+      `SELECT source_file AS file, source_line AS line, 'device' AS kind, 'SystemProfileEvents' AS tbl, id, start_ts, duration_ns::HUGEINT * 1000 AS ps ` +
+        `FROM GpuKernel WHERE source_file IS NOT NULL`,
+    )
   else if (has('EventType'))
     sets.push(
       `SELECT ${TYPE_FILE} AS file, ${TYPE_LINE} AS line, 'device' AS kind, 'SystemProfileEvents' AS tbl, e.id, e.start_ts, ${EVENT_PS} AS ps ` +
         `FROM SystemProfileEvents e JOIN EventType t ON t.id = e.event_type_id WHERE ${TYPE_FILE} <> '' AND e.occurrence_count IS NULL`,
-    )
-  if (has('GpuKernel'))
-    sets.push(
-      `SELECT source_file AS file, source_line AS line, 'device' AS kind, 'GpuKernel' AS tbl, id, start_ts, duration_ns::HUGEINT * 1000 AS ps ` +
-        `FROM GpuKernel WHERE source_file IS NOT NULL`,
     )
   if (has('PythonFrame'))
     sets.push(
@@ -107,8 +107,8 @@ function locatedEventsSql(has: HasTable): string {
 
 const SUMS = 'count(*) AS count, sum(ps)::DOUBLE / 1000 AS total_ns'
 
-export function filesSql(has: HasTable): string | null {
-  const events = locatedEventsSql(has)
+export function filesSql(has: HasTable, hasKernelLines: boolean): string | null {
+  const events = locatedEventsSql(has, hasKernelLines)
   const parts = events ? [`SELECT file, kind, ${SUMS} FROM (${events}) GROUP BY file, kind`] : []
   if (has('StackFrameFileName')) parts.push(`SELECT name AS file, 'stack' AS kind, 0 AS count, 0.0 AS total_ns FROM StackFrameFileName`)
   // Files that occur only in stacks are listed once.
@@ -117,8 +117,8 @@ export function filesSql(has: HasTable): string | null {
     : `SELECT * FROM (${parts.join(' UNION ALL ')}) QUALIFY kind <> 'stack' OR count(*) OVER (PARTITION BY file) = 1 ORDER BY kind, total_ns DESC, file`
 }
 
-export function linesSql(has: HasTable, file: string): string | null {
-  const events = locatedEventsSql(has)
+export function linesSql(has: HasTable, hasKernelLines: boolean, file: string): string | null {
+  const events = locatedEventsSql(has, hasKernelLines)
   return events
     ? `SELECT line, kind, tbl AS "table", ${SUMS}, arg_min(id, start_ts) AS first_id FROM (${events}) WHERE file = ${sqlText(file)} GROUP BY ALL ORDER BY line`
     : null
