@@ -71,11 +71,6 @@ static bool is_system_trace(const char *path)
     return is_json_of(path, JSON_FORMAT_SYSTEM_TRACE);
 }
 
-static bool is_chrome_trace(const char *path)
-{
-    return is_json_of(path, JSON_FORMAT_CHROME);
-}
-
 static void add_capture_file(struct capture *capture, const char *path)
 {
     const char *name = path_name(path);
@@ -101,6 +96,34 @@ static bool has_captures(const char *directory, belongs *is_capture)
             found = is_capture(paths.items[i]);
     paths_free(&paths);
     return found;
+}
+
+/* JAX writes what is in an XPlane file as a Chrome trace, too: beside it, under the same name or as
+ * perfetto_trace.json.gz. */
+static bool is_copy_of_xplane(const char *path)
+{
+    const char *name = path_name(path);
+    size_t label = label_size(name);
+    char *directory = path_format("%.*s.", (int)(name - path), path);
+    bool is_made_by_jax = text_starts(text_of(name), TEXT("perfetto_trace.json"));
+    path_list beside = {0};
+    struct error ignored;
+    bool is_copy = false;
+    if (paths_list(directory, &beside, &ignored))
+        for (size_t i = 0; i < beside.count && !is_copy; i++) {
+            const char *other = path_name(beside.items[i]);
+            is_copy = is_xplane_name(other) &&
+                      (is_made_by_jax ||
+                       (label_size(other) == label && strncmp(other, name, label) == 0));
+        }
+    paths_free(&beside);
+    mem_free(directory);
+    return is_copy;
+}
+
+static bool is_chrome_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_CHROME) && !is_copy_of_xplane(path);
 }
 
 struct pending {
@@ -212,23 +235,6 @@ static bool add_device_files(struct capture *capture, const char *path, struct e
     return ok;
 }
 
-/* JAX and XProf also write what is in the XPlane files beside them as Chrome traces. */
-static bool is_copy_of_xplane(const struct capture *capture, const char *path)
-{
-    struct text name = text_of(path_name(path));
-    size_t directory = (size_t)(name.data - path);
-    const struct capture_file *file;
-    array_each (file, &capture->files) {
-        bool is_beside = (size_t)(path_name(file->path) - file->path) == directory &&
-                         strncmp(file->path, path, directory) == 0;
-        if (is_xplane_name(file->path) && is_beside &&
-            (text_starts(name, text_of(file->label)) ||
-             text_starts(name, TEXT("perfetto_trace.json"))))
-            return true;
-    }
-    return false;
-}
-
 /* Adds the files of a further format, of the directory or also of the newest run below it. */
 static bool add_format(struct capture *capture, const char *path, belongs *is_capture,
                        bool is_below, struct error *err)
@@ -238,11 +244,10 @@ static bool add_format(struct capture *capture, const char *path, belongs *is_ca
     if (is_below || has_captures(path, is_capture))
         ok = find_captures(&found, path, is_capture, err);
     struct capture_file *file;
-    array_each (file, &found.files)
-        if (!is_copy_of_xplane(capture, file->path)) {
-            *array_push(&capture->files) = *file;
-            *file = (struct capture_file){0};
-        }
+    array_each (file, &found.files) {
+        *array_push(&capture->files) = *file;
+        *file = (struct capture_file){0};
+    }
     char **run;
     array_each (run, &found.other_runs) {
         *array_push(&capture->other_runs) = *run;
