@@ -100,8 +100,7 @@ static bool check_formats(const struct capture *capture, const enum format *form
                           struct error *err)
 {
     for (size_t i = 1; i < capture->files.count; i++)
-        if (formats[i] != formats[0] &&
-            !(can_be_merged(formats[i]) && can_be_merged(formats[0])))
+        if (formats[i] != formats[0] && !(can_be_merged(formats[i]) && can_be_merged(formats[0])))
             return error_in_file(err, capture->files.items[i].path,
                                  "differs in format from %s, and the two cannot be merged",
                                  capture->files.items[0].path);
@@ -144,8 +143,8 @@ static bool open_part(const struct capture *capture, const enum format *formats,
     return ok;
 }
 
-static bool open_parts(const struct capture *capture, const enum format *formats,
-                       struct pool *pool, struct source **source, struct error *err)
+static bool open_parts(const struct capture *capture, const enum format *formats, struct pool *pool,
+                       struct source **source, struct error *err)
 {
     source_list parts = {0};
     bool ok = true;

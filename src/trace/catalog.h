@@ -166,7 +166,7 @@ struct catalog {
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;
     ARRAY(struct catalog_part) parts; /* empty unless it was merged */
-    int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
+    int64_t start_epoch_ns;           /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
     bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */
     bool is_sampled; /* devices were recorded in windows: nothing says what they did between them */

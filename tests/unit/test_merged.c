@@ -114,8 +114,7 @@ static void make(struct made *made, uint64_t seed, const struct shape *shape)
     name(catalog, "file %u", seed, &host.file);
     *array_push(&catalog->hosts) = host;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host.name);
-    uint32_t process =
-        catalog_group(catalog, instance, TRACK_PROCESS, shape->process, STRING_NONE);
+    uint32_t process = catalog_group(catalog, instance, TRACK_PROCESS, shape->process, STRING_NONE);
     uint32_t source = catalog_group(catalog, process, TRACK_SOURCE, 0, made->keys[0]);
     catalog->tracks.items[source].source = SOURCE_HOST;
     for (uint32_t i = 0; i < LANES; i++) {
@@ -206,9 +205,8 @@ static bool check_batch(struct sink *sink, const struct batch *batch, unsigned w
     find_lane(check, batch->track, &part, &lane);
     const struct made *made = &check->parts[part];
     int64_t start_ns = made->source.catalog.start_epoch_ns;
-    int64_t shift = start_ns == TIME_UNSET
-                        ? 0
-                        : (start_ns - check->catalog->start_epoch_ns) * PS_PER_NS;
+    int64_t shift =
+        start_ns == TIME_UNSET ? 0 : (start_ns - check->catalog->start_epoch_ns) * PS_PER_NS;
     assert_true(batch->sequence < COUNT_OF(check->sequences));
     assert_false(check->sequences[batch->sequence]);
     check->sequences[batch->sequence] = batch->last;

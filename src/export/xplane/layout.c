@@ -76,8 +76,8 @@ static void add_part(struct xspace *space, struct catalog_part first, struct cat
 static void add_planes(struct xspace *space)
 {
     const struct catalog *catalog = space->catalog;
-    struct catalog_part first = {0}, whole = {(uint32_t)catalog->tracks.count,
-                                              (uint32_t)catalog->hosts.count};
+    struct catalog_part first = {0},
+                        whole = {(uint32_t)catalog->tracks.count, (uint32_t)catalog->hosts.count};
     if (catalog->parts.count == 0)
         add_part(space, first, whole);
     const struct catalog_part *part;

@@ -54,8 +54,7 @@ static void add_track(const struct merging *merging, const struct track *track)
 {
     struct track *added = array_push(&merging->to->tracks);
     *added = *track;
-    added->parent =
-        track->parent == TRACK_NONE ? TRACK_NONE : merging->map->tracks[track->parent];
+    added->parent = track->parent == TRACK_NONE ? TRACK_NONE : merging->map->tracks[track->parent];
     added->name = string(merging, track->name);
     added->display_name = string(merging, track->display_name);
     added->args = merge_args(merging, &track->args);

@@ -90,8 +90,7 @@ static void match_only_instance(struct matching *matching)
             continue;
         int64_t id = from->tracks.items[catalog_ancestor(from, i, TRACK_PROCESS)].id;
         uint32_t process = idmap_get(&matching->processes, key_of(known, id));
-        uint32_t same =
-            idmap_get(&matching->threads, key_of(known, from->tracks.items[i].id));
+        uint32_t same = idmap_get(&matching->threads, key_of(known, from->tracks.items[i].id));
         if (id != 0 && process == same && process != IDMAP_NONE && process != SEVERAL)
             matching->tracks[other] = known;
     }

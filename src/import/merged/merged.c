@@ -26,9 +26,9 @@ struct passing {
     struct merged *merged;
     const struct part_map *map;
     struct sink *outer;
-    struct batch *batches;           /* one per worker */
-    uint64_t first_sequence;         /* of the part */
-    _Atomic uint64_t next_sequence;  /* after the part's so far */
+    struct batch *batches;          /* one per worker */
+    uint64_t first_sequence;        /* of the part */
+    _Atomic uint64_t next_sequence; /* after the part's so far */
 };
 
 static void note_sequence(struct passing *passing, uint64_t sequence)

@@ -9,8 +9,8 @@
 
 typedef ARRAY(struct source *) source_list;
 
-/* Closes parts that have the same capture as one before them, and those of another time, which would
- * only be far apart on one timeline; messages in the first say so. */
+/* Closes parts that have the same capture as one before them, and those of another time, which
+ * would only be far apart on one timeline; messages in the first say so. */
 void merged_leave_out(source_list *parts);
 
 /* Takes ownership of the parts; the list is empty afterwards. One part stays as it is. The caller
