@@ -71,6 +71,10 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     print_warnings(&opened->capture);
     if (!is_found)
         return false;
+    if (capture_is_mixed(&opened->capture)) {
+        log_info("device profiles are left out; kymo view shows them");
+        capture_keep(&opened->capture, CAPTURE_SYSTEM, 0);
+    }
     mention_other_runs(&opened->capture);
     opened->pool = pool_create((unsigned)(options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS));
     return import_capture(&opened->capture, opened->pool, &opened->source, err);

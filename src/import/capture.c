@@ -1,16 +1,13 @@
 /*
  * Finds captures: from a user's path to the files of one profile, recognised by content.
  */
-#include "import/chrome/chrome.h"
 #include "import/content.h"
 #include "import/device/device_source.h"
-#include "import/explorer/explorer.h"
+#include "import/formats.h"
 #include "import/import.h"
 #include "import/json_file.h"
-#include "import/neuron/systrace.h"
 #include "import/paths.h"
 #include "import/recording/recording.h"
-#include "import/xplane/xplane.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -20,13 +17,6 @@
 #include <sys/stat.h>
 
 enum { MAX_LOG_DEPTH = 12 };
-
-static bool looks_like_xplane_name(const char *name)
-{
-    struct text text = text_of(name);
-    return text_ends(text, TEXT(".xplane.pb")) || text_ends(text, TEXT(".xplane.pb.gz")) ||
-           text_ends(text, TEXT(".xplane.pb.zst"));
-}
 
 static bool looks_like_json_name(const char *name)
 {
@@ -48,23 +38,6 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-/* If the first bytes do not identify it, scan the keys of the whole file: a long list may precede
- * the key that does. */
-static enum json_format json_format_of(const char *path, const struct file *file)
-{
-    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
-    size_t size = content_head(path, file, head);
-    enum json_format format = json_recognise(head, size);
-    mem_free(head);
-    bool is_plain = stream_kind_of(file->data, file->size) == STREAM_PLAIN;
-    bool is_undecided = format == JSON_FORMAT_UNKNOWN || format == JSON_FORMAT_OTHER;
-    if (is_undecided && is_plain && file->size > CONTENT_HEAD_SIZE) {
-        format = json_recognise(file->data, file->size);
-        file_release(file, file->data, file->size);
-    }
-    return format;
-}
-
 /* Any file may be called *.json; its content decides. */
 static enum json_format json_format_at(const char *path)
 {
@@ -72,7 +45,7 @@ static enum json_format json_format_at(const char *path)
     struct error ignored;
     if (!looks_like_json_name(path) || !file_open(&file, path, &ignored))
         return JSON_FORMAT_NONE;
-    enum json_format format = json_format_of(path, &file);
+    enum json_format format = format_of_json(path, &file);
     file_close(&file);
     return format;
 }
@@ -96,11 +69,6 @@ static bool is_explorer_json(const char *path)
 static bool is_system_trace(const char *path)
 {
     return is_json_of(path, JSON_FORMAT_SYSTEM_TRACE);
-}
-
-static bool is_chrome_trace(const char *path)
-{
-    return is_json_of(path, JSON_FORMAT_CHROME);
 }
 
 static void add_capture_file(struct capture *capture, const char *path)
@@ -128,6 +96,34 @@ static bool has_captures(const char *directory, belongs *is_capture)
             found = is_capture(paths.items[i]);
     paths_free(&paths);
     return found;
+}
+
+/* JAX writes what is in an XPlane file as a Chrome trace, too: beside it, under the same name or as
+ * perfetto_trace.json.gz. */
+static bool is_copy_of_xplane(const char *path)
+{
+    const char *name = path_name(path);
+    size_t label = label_size(name);
+    char *directory = path_format("%.*s.", (int)(name - path), path);
+    bool is_made_by_jax = text_starts(text_of(name), TEXT("perfetto_trace.json"));
+    path_list beside = {0};
+    struct error ignored;
+    bool is_copy = false;
+    if (paths_list(directory, &beside, &ignored))
+        for (size_t i = 0; i < beside.count && !is_copy; i++) {
+            const char *other = path_name(beside.items[i]);
+            is_copy = is_xplane_name(other) &&
+                      (is_made_by_jax ||
+                       (label_size(other) == label && strncmp(other, name, label) == 0));
+        }
+    paths_free(&beside);
+    mem_free(directory);
+    return is_copy;
+}
+
+static bool is_chrome_trace(const char *path)
+{
+    return is_json_of(path, JSON_FORMAT_CHROME) && !is_copy_of_xplane(path);
 }
 
 struct pending {
@@ -239,16 +235,72 @@ static bool add_device_files(struct capture *capture, const char *path, struct e
     return ok;
 }
 
-/* Of several formats in one directory, takes the most detailed. */
+/* Adds the files of a further format, of the directory or also of the newest run below it. */
+static bool add_format(struct capture *capture, const char *path, belongs *is_capture,
+                       bool is_below, struct error *err)
+{
+    struct capture found = {0};
+    bool ok = true;
+    if (is_below || has_captures(path, is_capture))
+        ok = find_captures(&found, path, is_capture, err);
+    struct capture_file *file;
+    array_each (file, &found.files) {
+        *array_push(&capture->files) = *file;
+        *file = (struct capture_file){0};
+    }
+    char **run;
+    array_each (run, &found.other_runs) {
+        *array_push(&capture->other_runs) = *run;
+        *run = NULL;
+    }
+    if (!capture->run && found.files.count > 0) {
+        capture->run = found.run;
+        found.run = NULL;
+    }
+    capture_free(&found);
+    return ok;
+}
+
+/* Explorer's JSON is a whole profile, mostly of the files beside it. */
+static void warn_of_explorer(struct capture *capture, const char *path)
+{
+    path_list paths = {0};
+    struct error ignored;
+    char **entry;
+    if (paths_list(path, &paths, &ignored))
+        array_each (entry, &paths)
+            if (is_explorer_json(*entry))
+                *array_push(&capture->warnings) = path_format(
+                    "%s is a profile of its own and was skipped; open it by itself", *entry);
+    paths_free(&paths);
+}
+
+/* What the framework and the runtime of a recorded program wrote. */
+static bool add_to_recording(struct capture *capture, const char *path, struct error *err)
+{
+    warn_of_explorer(capture, path);
+    return add_format(capture, path, is_xplane_name, true, err) &&
+           add_format(capture, path, is_system_trace, true, err) &&
+           add_format(capture, path, is_chrome_trace, true, err) &&
+           add_device_files(capture, path, err);
+}
+
+/* Takes the most detailed format, and what lies in the directory and can be merged with it. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
-    static belongs *const kinds[] = {looks_like_xplane_name, is_explorer_json, is_system_trace,
+    static belongs *const kinds[] = {is_xplane_name, is_explorer_json, is_system_trace,
                                      is_chrome_trace};
     if (!find_tables(capture, path, err))
         return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && capture->files.count == 0; i++)
-        if (!find_captures(capture, path, kinds[i], err))
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !capture->tables; i++) {
+        bool is_first = capture->files.count == 0;
+        if (kinds[i] == is_explorer_json && !is_first)
+            warn_of_explorer(capture, path);
+        else if (!add_format(capture, path, kinds[i], is_first, err))
             return false;
+        if (kinds[i] == is_explorer_json && is_first && capture->files.count > 0)
+            return true;
+    }
     if (capture->files.count == 0 && !add_device_files(capture, path, err))
         return false;
     return capture->files.count > 0 || content_refuse_directory(path, err);
@@ -288,7 +340,7 @@ bool capture_find(struct capture *capture, const char *path, struct error *err)
         return false;
     bool is_directory = file_is_directory(path);
     if (capture->files.count > 0)
-        return !is_directory || add_device_files(capture, path, err);
+        return !is_directory || add_to_recording(capture, path, err);
     if (is_directory && has_captures(path, is_ntff))
         return add_device_files(capture, path, err);
     if (is_directory)
@@ -347,54 +399,6 @@ void capture_free(struct capture *capture)
     *capture = (struct capture){0};
 }
 
-enum format {
-    FORMAT_UNKNOWN,
-    FORMAT_XPLANE,
-    FORMAT_CHROME,
-    FORMAT_SYSTEM_TRACE,
-    FORMAT_EXPLORER,
-    FORMAT_RECORDING,
-    FORMAT_NTFF
-};
-
-/* By content; otherwise by name, unless it begins like JSON, which a protobuf message never
- * does. */
-static bool is_xplane(const char *path, const struct file *file)
-{
-    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
-    size_t size = content_head(path, file, head);
-    bool is_json = size > 0 && (head[0] == '{' || head[0] == '[');
-    bool is_space = xplane_recognise(head, size) || (looks_like_xplane_name(path) && !is_json);
-    mem_free(head);
-    return is_space;
-}
-
-static enum format format_of(const char *path, const struct file *file)
-{
-    static const enum format formats[] = {
-        [JSON_FORMAT_NONE] = FORMAT_UNKNOWN,
-        [JSON_FORMAT_OTHER] = FORMAT_UNKNOWN,
-        [JSON_FORMAT_UNKNOWN] = FORMAT_CHROME,
-        [JSON_FORMAT_CHROME] = FORMAT_CHROME,
-        [JSON_FORMAT_SYSTEM_TRACE] = FORMAT_SYSTEM_TRACE,
-        [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
-        [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
-    };
-    if (session_recognise(file->data, file->size) != SESSION_NONE)
-        return FORMAT_RECORDING;
-    if (ntff_recognise(file->data, file->size))
-        return FORMAT_NTFF;
-    return is_xplane(path, file) ? FORMAT_XPLANE : formats[json_format_of(path, file)];
-}
-
-static bool refuse(const char *path, const struct file *file, struct error *err)
-{
-    uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
-    content_refuse(path, head, content_head(path, file, head), err);
-    mem_free(head);
-    return false;
-}
-
 /* Why a file that was named together with a NEFF is not read. */
 static bool refuse_with_neff(const char *path, const char *neff, struct error *err)
 {
@@ -402,7 +406,7 @@ static bool refuse_with_neff(const char *path, const char *neff, struct error *e
     if (!file_open(&file, path, err))
         return false;
     if (format_of(path, &file) == FORMAT_UNKNOWN)
-        refuse(path, &file, err);
+        format_refuse(path, &file, err);
     else
         error_in_file(err, path, "this is not an NTFF file; a NEFF ('%s') goes with one", neff);
     file_close(&file);
@@ -421,52 +425,4 @@ bool capture_set_neff(struct capture *capture, const char *path, struct error *e
         raw++;
     }
     return raw > 0 || refuse_with_neff(capture->files.items[0].path, path, err);
-}
-
-/* The common format of a capture's files, recognised by their first bytes. */
-static bool find_format(const struct capture *capture, enum format *format, struct error *err)
-{
-    *format = FORMAT_UNKNOWN;
-    const struct capture_file *input;
-    array_each (input, &capture->files) {
-        struct file file = {0};
-        if (!input->is_rings && !file_open(&file, input->path, err))
-            return false;
-        enum format found = input->is_rings ? FORMAT_RECORDING : format_of(input->path, &file);
-        bool ok = found != FORMAT_UNKNOWN || refuse(input->path, &file, err);
-        file_close(&file);
-        if (ok && *format != FORMAT_UNKNOWN && *format != found)
-            ok = error_in_file(
-                err, input->path,
-                "differs in format from %s; all files of a capture must have one format",
-                capture->files.items[0].path);
-        if (!ok)
-            return false;
-        *format = found;
-    }
-    return true;
-}
-
-bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
-                    struct error *err)
-{
-    enum format format;
-    if (capture->tables)
-        return import_tables(capture, pool, source, err);
-    if (!find_format(capture, &format, err))
-        return false;
-    switch (format) {
-    case FORMAT_CHROME:
-        return import_chrome(capture, pool, source, err);
-    case FORMAT_SYSTEM_TRACE:
-        return import_system_trace(capture, pool, source, err);
-    case FORMAT_RECORDING:
-        return import_recording(capture, pool, source, err);
-    case FORMAT_NTFF:
-        return import_device(capture, pool, source, err);
-    case FORMAT_EXPLORER:
-        return import_explorer(capture, pool, source, err);
-    default:
-        return import_xplane(capture, pool, source, err);
-    }
 }

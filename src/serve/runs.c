@@ -71,6 +71,21 @@ static bool is_inside(const char *path, const char *root)
     return strncmp(path, root, size) == 0 && path[size + strspn(path + size, "/")] != '\0';
 }
 
+/* The directory that all of the capture's files are in; the root if they are in several. */
+static char *directory_of(const struct capture *capture, const char *root)
+{
+    const char *first = capture->files.items[0].path, *slash = strrchr(first, '/');
+    size_t size = slash ? (size_t)(slash - first) : 0;
+    const struct capture_file *file;
+    array_each (file, &capture->files) {
+        slash = strrchr(file->path, '/');
+        if ((slash ? (size_t)(slash - file->path) : 0) != size ||
+            strncmp(file->path, first, size) != 0)
+            return mem_copy_text(root, strlen(root));
+    }
+    return mem_copy_text(first, size);
+}
+
 run_list runs_list(struct server *server)
 {
     run_list runs = {0};
@@ -80,8 +95,7 @@ run_list runs_list(struct server *server)
     if (!root)
         return runs;
     if (capture_find(&capture, root, &ignored) && capture.files.count > 0) {
-        const char *first = capture.files.items[0].path, *slash = strrchr(first, '/');
-        char *newest = mem_copy_text(first, slash ? (size_t)(slash - first) : 0);
+        char *newest = directory_of(&capture, root);
         add_run(&runs, is_inside(newest, root) ? root : "", newest);
         char **other;
         array_each (other, &capture.other_runs)

@@ -26,6 +26,7 @@ void catalog_free(struct catalog *catalog)
     array_free(&catalog->names);
     array_free(&catalog->hosts);
     array_free(&catalog->messages);
+    array_free(&catalog->parts);
     intern_free(&catalog->strings);
     arena_free(&catalog->arena);
 }

@@ -149,8 +149,13 @@ struct program {
     struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };
 
+/* Where the tracks and hosts of a part end in a catalog that was merged of several. */
+struct catalog_part {
+    uint32_t tracks, hosts;
+};
+
 struct catalog {
-    const char *format; /* static string, e.g. "xplane" */
+    const char *format; /* lives as long as the catalog, e.g. "xplane"; of several "a+b" */
     struct intern strings;
     struct arena arena;
     ARRAY(struct track) tracks;
@@ -160,7 +165,8 @@ struct catalog {
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;
-    int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
+    ARRAY(struct catalog_part) parts; /* empty unless it was merged */
+    int64_t start_epoch_ns;           /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
     bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */
     bool is_sampled; /* devices were recorded in windows: nothing says what they did between them */

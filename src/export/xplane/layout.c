@@ -22,13 +22,12 @@ bool xspace_is_environment(const struct xspace *space, uint32_t plane)
                       TEXT("Task Environment"));
 }
 
-/* The host of a source. Sources are stored file by file, those of a file before its lanes: a source
- * after a lane belongs to the next host of that name. */
+/* The host of a source, one of the first `hosts`. Sources are stored file by file, those of a file
+ * before its lanes: a source after a lane belongs to the next host of that name. */
 static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, uint32_t host,
-                               bool is_behind_lane)
+                               uint32_t hosts, bool is_behind_lane)
 {
     uint32_t name = catalog->tracks.items[catalog_ancestor(catalog, source, TRACK_INSTANCE)].name;
-    uint32_t hosts = (uint32_t)catalog->hosts.count;
     bool may_stay = host < hosts && catalog->hosts.items[host].name == name;
     if (may_stay &&
         !(is_behind_lane && host + 1 < hosts && catalog->hosts.items[host + 1].name == name))
@@ -52,15 +51,16 @@ static void add_task_environment(struct xspace *space, uint32_t host)
         add_plane(space, host, TRACK_NONE);
 }
 
-static void add_planes(struct xspace *space)
+/* Adds the planes of the tracks and hosts of a part. */
+static void add_part(struct xspace *space, struct catalog_part first, struct catalog_part end)
 {
     const struct catalog *catalog = space->catalog;
-    uint32_t host = 0;
+    uint32_t host = first.hosts;
     bool is_behind_lane = false, has_environment = false;
-    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+    for (uint32_t i = first.tracks; i < end.tracks; i++) {
         const struct track *track = &catalog->tracks.items[i];
         if (track->level == TRACK_SOURCE) {
-            uint32_t next = host_of_source(catalog, i, host, is_behind_lane);
+            uint32_t next = host_of_source(catalog, i, host, end.hosts, is_behind_lane);
             for (; host < next; host++, has_environment = false)
                 if (!has_environment)
                     add_task_environment(space, host);
@@ -69,9 +69,23 @@ static void add_planes(struct xspace *space)
         }
         is_behind_lane = track->level == TRACK_LANE;
     }
-    for (; host < catalog->hosts.count; host++, has_environment = false)
+    for (; host < end.hosts; host++, has_environment = false)
         if (!has_environment)
             add_task_environment(space, host);
+}
+
+static void add_planes(struct xspace *space)
+{
+    const struct catalog *catalog = space->catalog;
+    struct catalog_part first = {0},
+                        whole = {(uint32_t)catalog->tracks.count, (uint32_t)catalog->hosts.count};
+    if (catalog->parts.count == 0)
+        add_part(space, first, whole);
+    const struct catalog_part *part;
+    array_each (part, &catalog->parts) {
+        add_part(space, first, *part);
+        first = *part;
+    }
 }
 
 struct plane_lane {

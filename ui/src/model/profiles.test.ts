@@ -1,7 +1,7 @@
 // The profile list: order, format names, recent profiles.
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
-import { formatName, readNames, sortProfiles, timeAgo, addRecent } from './profiles'
+import { formatName, shortFormatName, readNames, sortProfiles, timeAgo, addRecent } from './profiles'
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
@@ -36,6 +36,8 @@ test('profiles are sorted by a column, either way; equals keep their order', () 
 
 test('formats have names; an unknown one is shown as is', () => {
   expect(formatName('xplane')).toBe('JAX / XLA (XPlane)')
+  expect(formatName('kymo-session+xplane')).toBe('Kymo recording + JAX / XLA (XPlane)')
+  expect(shortFormatName('kymo-session+xplane')).toBe('Kymo + XPlane')
   expect(formatName(null)).toBe('–')
   expect(formatName('new-format')).toBe('new-format')
 })

@@ -12,12 +12,17 @@ const FORMATS: Record<string, [name: string, short: string]> = {
   'kymo-session': ['Kymo recording', 'Kymo'],
 }
 
+/** The formats of a profile: several where it was merged of them. */
+export function formatsOf(format: string | null): string[] {
+  return format === null ? [] : format.split('+')
+}
+
 export function formatName(format: string | null): string {
-  return format === null ? '–' : (FORMATS[format]?.[0] ?? format)
+  return formatsOf(format).map((one) => FORMATS[one]?.[0] ?? one).join(' + ') || '–'
 }
 
 export function shortFormatName(format: string | null): string {
-  return format === null ? '' : (FORMATS[format]?.[1] ?? format)
+  return formatsOf(format).map((one) => FORMATS[one]?.[1] ?? one).join(' + ')
 }
 
 export const SORT_KEYS = ['favourite', 'name', 'status', 'format', 'events', 'duration', 'size', 'created'] as const

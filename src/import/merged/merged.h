@@ -1,0 +1,20 @@
+/*
+ * Several sources as one: what a program's framework, its runtime and its recorder wrote in formats
+ * of their own, on one clock.
+ */
+#ifndef KYMO_IMPORT_MERGED_H
+#define KYMO_IMPORT_MERGED_H
+
+#include "trace/trace.h"
+
+typedef ARRAY(struct source *) source_list;
+
+/* Closes parts that have the same capture as one before them, and those of another time, which
+ * would only be far apart on one timeline; messages in the first say so. */
+void merged_leave_out(source_list *parts);
+
+/* Takes ownership of the parts; the list is empty afterwards. One part stays as it is. The caller
+ * closes the result. */
+struct source *merged_open(source_list *parts);
+
+#endif
