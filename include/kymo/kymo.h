@@ -192,12 +192,13 @@ struct kymo_lane;
 /* NULL when no capture is running, or memory runs out. */
 KYMO_API struct kymo_lane *kymo_lane_open(const char *name, uint32_t nc_idx);
 KYMO_API void kymo_lane_close(struct kymo_lane *lane);
+KYMO_API void kymo_lane_name(struct kymo_lane *lane, const char *name);
 
 /* The id of an event type or any other string, valid for the life of the process; 0 when no capture
  * has begun or the table is full. */
 KYMO_API uint32_t kymo_type_id(const char *name, enum kymo_group group, int level);
-/* That of an event type whose place in a source file is known only at run time, as in an interpreted
- * program. */
+/* That of an event type whose place in a source file is known only at run time, as in an
+ * interpreted program. */
 KYMO_API uint32_t kymo_type_id_at(const char *name, int level, const char *file, uint32_t line);
 
 #define KYMO_NO_CORE 0xFFFFu

@@ -156,8 +156,7 @@ static uint32_t type_of(PyObject *name)
     PyObject *made, *before = names[place].text;
     const char *text = bytes_of(name, &made);
     size_t size = text ? strlen(text) : 0;
-    uint32_t type =
-        size > 0 && text[size - 1] != '#' ? kymo_type_id(text, KYMO_SOFTWARE, 1) : 0;
+    uint32_t type = size > 0 && text[size - 1] != '#' ? kymo_type_id(text, KYMO_SOFTWARE, 1) : 0;
     if (!text)
         PyErr_Clear();
     Py_INCREF(name);
@@ -220,9 +219,7 @@ static PyObject *annotation_set_metadata(PyObject *self, PyObject *args, PyObjec
     if (!named || !kymo_wants(1))
         Py_RETURN_NONE;
     PyObject *plain = plain_values(named);
-    PyObject *all = !plain              ? NULL
-                    : annotation->args ? PyDict_Copy(annotation->args)
-                                       : PyDict_New();
+    PyObject *all = !plain ? NULL : annotation->args ? PyDict_Copy(annotation->args) : PyDict_New();
     if (all && PyDict_Update(all, plain) == 0) {
         PyObject *before = annotation->args;
         annotation->args = all;

@@ -10,7 +10,6 @@
 
 enum { FIRST_SLOTS = 4096, NAME_SIZE = 512 };
 
-
 /* As all versions have them; function_layout_is_known holds that against a function. */
 struct function_layout {
     PyObject_HEAD PyMethodDef *method;
@@ -179,8 +178,7 @@ static bool is_left_out(const struct callees *callees, PyObject *globals, const 
     return is_excluded(callees, module, strlen(module));
 }
 
-const struct callee *callees_add_code(struct callees *callees, PyObject *code,
-                                      PyObject *globals)
+const struct callee *callees_add_code(struct callees *callees, PyObject *code, PyObject *globals)
 {
     PyObject *error, *value, *traceback;
     char file[NAME_SIZE], function[NAME_SIZE], name[2 * NAME_SIZE + 32];

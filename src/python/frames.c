@@ -12,14 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_CALLS = 256, MOST_CALLS = 1 << 20, LANE_NAME = 64 };
+enum { FIRST_CALLS = 256, MOST_CALLS = 1 << 20, LANE_NAME = 64, NAMING_CALLS = 64 };
 
 __thread struct traced_mine traced_mine;
 uint64_t traced_generation = 1;
 uint64_t traced_least;
 struct callees traced_callees;
 
-/* The list is changed under the mutex, as a thread that ends does not hold the interpreter's lock. */
+/* The list is changed under the mutex, as a thread that ends does not hold the interpreter's lock.
+ */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct traced_thread *threads;
 static pthread_key_t thread_end;
@@ -37,6 +38,7 @@ static struct traced_thread *new_thread(struct traced_thread **list, unsigned lo
     thread->stack = stack;
     thread->capacity = FIRST_CALLS;
     thread->ident = ident;
+    thread->unnamed = NAMING_CALLS;
     thread->next = *list;
     thread->link = list;
     if (*list)
@@ -122,8 +124,7 @@ static PyObject *thread_object(unsigned long ident)
     PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "threading");
     PyObject *active = module ? PyObject_GetAttrString(module, "_active") : NULL;
     PyObject *key = PyLong_FromUnsignedLong(ident);
-    PyObject *thread =
-        active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
+    PyObject *thread = active && key && PyDict_Check(active) ? PyDict_GetItem(active, key) : NULL;
     Py_XDECREF(active);
     Py_XDECREF(key);
     PyErr_Clear();
@@ -131,25 +132,31 @@ static PyObject *thread_object(unsigned long ident)
 }
 
 /* Of attributes that are no more than that: nothing of the program runs. */
-void python_thread_name(char *name, size_t size, unsigned long ident)
+bool python_thread_name(char *name, size_t size, unsigned long ident)
 {
     PyObject *thread = thread_object(ident);
     PyObject *text = thread ? PyObject_GetAttrString(thread, "_name") : NULL;
     const char *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    bool is_own = ident == PyThread_get_thread_ident();
+    if (!bytes && ident == python_main_ident) /* threading may not be there */
+        bytes = "MainThread";
     if (bytes)
         snprintf(name, size, "%s", bytes);
-    else if (ident == PyThread_get_thread_ident())
+    else if (is_own)
         prctl(PR_GET_NAME, name);
     else
         snprintf(name, size, "thread %lu", ident);
     Py_XDECREF(text);
     PyErr_Clear();
+    return bytes;
 }
 
 uint64_t python_thread_native(unsigned long ident)
 {
     if (ident == PyThread_get_thread_ident())
         return (uint64_t)syscall(SYS_gettid);
+    if (ident == python_main_ident)
+        return (uint64_t)getpid();
     PyObject *thread = thread_object(ident);
     PyObject *id = thread ? PyObject_GetAttrString(thread, "_native_id") : NULL;
     unsigned long long native = id && PyLong_Check(id) ? PyLong_AsUnsignedLongLong(id) : 0;
@@ -166,7 +173,8 @@ static bool open_lane(struct traced_thread *thread)
     char name[LANE_NAME] = "";
     PyObject *error, *value, *traceback;
     PyErr_Fetch(&error, &value, &traceback);
-    python_thread_name(name, sizeof name, thread->ident);
+    if (python_thread_name(name, sizeof name, thread->ident))
+        thread->unnamed = 0;
     if (thread->native == 0)
         thread->native = python_thread_native(thread->ident);
     PyErr_Restore(error, value, traceback);
@@ -175,12 +183,28 @@ static bool open_lane(struct traced_thread *thread)
     return thread->lane;
 }
 
+/* A new thread has a name after some calls of its own. */
+static void name_lane(struct traced_thread *thread)
+{
+    char name[LANE_NAME] = "";
+    PyObject *error, *value, *traceback;
+    PyErr_Fetch(&error, &value, &traceback);
+    thread->unnamed--;
+    if (python_thread_name(name, sizeof name, thread->ident)) {
+        kymo_lane_name(thread->lane, name);
+        thread->unnamed = 0;
+    }
+    PyErr_Restore(error, value, traceback);
+}
+
 void traced_record(struct traced_thread *thread, const struct traced_call *call, uint64_t end)
 {
     if (call->type == 0 || end == 0)
         return;
     if (!thread->lane && (thread->is_refused || !open_lane(thread)))
         return;
+    if (__builtin_expect(thread->unnamed > 0, 0))
+        name_lane(thread);
     kymo_range(thread->lane, call->type, capture_since(call->begin), end);
 }
 
@@ -294,14 +318,14 @@ static uint64_t ticks_of(double us)
     nanosleep(&pause, NULL);
     clock_gettime(CLOCK_MONOTONIC, &last);
     uint64_t end = kymo_ticks();
-    double passed_us = (double)(last.tv_sec - first.tv_sec) * 1e6 +
-                       (double)(last.tv_nsec - first.tv_nsec) / 1e3;
+    double passed_us =
+        (double)(last.tv_sec - first.tv_sec) * 1e6 + (double)(last.tv_nsec - first.tv_nsec) / 1e3;
     double ticks = us * (double)(end - begin) / passed_us;
     return ticks < 9e18 ? (uint64_t)ticks : UINT64_MAX / 2;
 }
 
-/* Returns the list of before, which is the caller's then. The interpreter's lock may pass to another
- * thread while stacks are read: the mutex must not be held then. */
+/* Returns the list of before, which is the caller's then. The interpreter's lock may pass to
+ * another thread while stacks are read: the mutex must not be held then. */
 static struct traced_thread *exchange_list(struct traced_thread *list)
 {
     pthread_mutex_lock(&mutex);

@@ -17,9 +17,9 @@ extern PyFrameObject *PyFrame_GetBack(PyFrameObject *);
 /* ---- What is called: callees.c ------------------------------------------------------------- */
 
 struct callee {
-    const void *key;  /* a code object or a PyMethodDef */
-    PyObject *owner;  /* which it belongs to: kept alive, so that no other gets its address */
-    uint32_t type;    /* of its events; 0 when it is left out */
+    const void *key; /* a code object or a PyMethodDef */
+    PyObject *owner; /* which it belongs to: kept alive, so that no other gets its address */
+    uint32_t type;   /* of its events; 0 when it is left out */
 };
 
 struct callees {
@@ -78,6 +78,7 @@ struct traced_thread {
     size_t depth, capacity, beyond; /* beyond: calls for which the stack has no room */
     struct kymo_lane *lane;         /* NULL until a call has returned */
     bool is_adopted, is_refused;    /* by its thread; by the recorder */
+    unsigned unnamed;               /* so many calls more may find out its name */
     unsigned long ident;            /* Python's */
     uint64_t native;                /* the system's; 0 when it is not known */
     struct traced_thread *next, **link;

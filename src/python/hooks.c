@@ -118,10 +118,10 @@ static struct event {
     int level;
     PyMethodDef method;
 } events[] = {
-    {"PY_START", on_begin, 1, {0}},  {"PY_RESUME", on_begin, 1, {0}},
-    {"PY_THROW", on_throw, 1, {0}},  {"PY_RETURN", on_end, 1, {0}},
-    {"PY_YIELD", on_end, 1, {0}},    {"PY_UNWIND", on_unwind, 1, {0}},
-    {"CALL", on_call, 2, {0}},       {"C_RETURN", on_called, 2, {0}},
+    {"PY_START", on_begin, 1, {0}}, {"PY_RESUME", on_begin, 1, {0}},
+    {"PY_THROW", on_throw, 1, {0}}, {"PY_RETURN", on_end, 1, {0}},
+    {"PY_YIELD", on_end, 1, {0}},   {"PY_UNWIND", on_unwind, 1, {0}},
+    {"CALL", on_call, 2, {0}},      {"C_RETURN", on_called, 2, {0}},
     {"C_RAISE", on_called, 2, {0}},
 };
 enum { EVENTS = sizeof events / sizeof *events };
@@ -132,8 +132,7 @@ static bool take_tool(PyObject *monitoring)
     static const long numbers[] = {2, 3, 4};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         PyErr_Clear();
-        PyObject *result =
-            PyObject_CallMethod(monitoring, "use_tool_id", "ls", numbers[i], "kymo");
+        PyObject *result = PyObject_CallMethod(monitoring, "use_tool_id", "ls", numbers[i], "kymo");
         if (!result)
             continue;
         Py_DECREF(result);
@@ -148,8 +147,8 @@ static bool register_event(PyObject *monitoring, PyObject *bits, struct event *e
 {
     PyObject *number = PyObject_GetAttrString(bits, event->name);
     long bit = number ? PyLong_AsLong(number) : -1;
-    event->method =
-        (PyMethodDef){event->name, (PyCFunction)(void (*)(void))event->function, METH_FASTCALL, NULL};
+    event->method = (PyMethodDef){event->name, (PyCFunction)(void (*)(void))event->function,
+                                  METH_FASTCALL, NULL};
     PyObject *function = is_on ? PyCFunction_NewEx(&event->method, NULL, NULL) : answer(Py_None);
     PyObject *result = number && function ? PyObject_CallMethod(monitoring, "register_callback",
                                                                 "lOO", tool, number, function)
@@ -220,7 +219,8 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
         return 0;
     if (what == ON_CALL || what == ON_RETURN) {
         PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        const struct callee *callee = what == ON_CALL ? callees_code(&traced_callees, code, NULL) : NULL;
+        const struct callee *callee =
+            what == ON_CALL ? callees_code(&traced_callees, code, NULL) : NULL;
         if (what == ON_RETURN)
             traced_leave(thread, code);
         else if (callee)
@@ -247,10 +247,10 @@ static PyMethodDef new_thread_method = {"trace_new_thread", in_new_thread, METH_
 static bool set_for_new_threads(bool is_on)
 {
     PyObject *threading = PyImport_ImportModule("threading");
-    PyObject *function = is_on ? PyCFunction_NewEx(&new_thread_method, NULL, NULL) : answer(Py_None);
-    PyObject *result = threading && function
-                           ? PyObject_CallMethod(threading, "setprofile", "O", function)
-                           : NULL;
+    PyObject *function =
+        is_on ? PyCFunction_NewEx(&new_thread_method, NULL, NULL) : answer(Py_None);
+    PyObject *result =
+        threading && function ? PyObject_CallMethod(threading, "setprofile", "O", function) : NULL;
     Py_XDECREF(threading);
     Py_XDECREF(function);
     Py_XDECREF(result);

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 uint64_t capture_begin_ticks;
+unsigned long python_main_ident;
 static bool is_ours; /* a capture that runs was begun here */
 
 uint64_t capture_clamp(uint64_t ticks)
@@ -18,9 +20,16 @@ uint64_t capture_clamp(uint64_t ticks)
     return ticks > capture_begin_ticks ? ticks : capture_begin_ticks;
 }
 
+static void note_main_thread(void)
+{
+    if (syscall(SYS_gettid) == getpid())
+        python_main_ident = PyThread_get_thread_ident();
+}
+
 static void after_fork_in_child(void)
 {
     capture_begin_ticks = UINT64_MAX;
+    note_main_thread();
 }
 
 static PyObject *fail(int problem, const char *text, PyObject *path)
@@ -64,7 +73,7 @@ static bool in_range(const char *what, long long value, long long least, long lo
 static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
-    static char *names[] = {"output_dir", "level",         "max_events", "instance",
+    static char *names[] = {"output_dir",  "level",          "max_events", "instance",
                             "cpu_util_ms", "host_memory_ms", NULL};
     struct kymo_options options = KYMO_OPTIONS;
     long long events = (long long)options.max_events, cpu = options.cpu_util_ms,
@@ -142,14 +151,14 @@ static PyObject *stop(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"trace_frames", (PyCFunction)(void (*)(void))trace_frames, METH_VARARGS | METH_KEYWORDS,
-     "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level 1 "
+     "trace_frames(level=1, min_duration_us=0, exclude=())\n\nRecords calls, of all threads: level "
+     "1 "
      "those of Python functions, 2 also those of C functions."},
     {"stop_frames", stop_frames, METH_NOARGS,
      "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
     {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
      "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
-    {"stop_samples", stop_samples, METH_NOARGS,
-     "stop_samples()\n\nEnds the recording of stacks."},
+    {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
 
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "
@@ -166,12 +175,20 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "kymo._kymo", "Records what a Python program does.", -1, functions,
-    NULL,                  NULL,         NULL,                                  NULL,
+    PyModuleDef_HEAD_INIT,
+    "kymo._kymo",
+    "Records what a Python program does.",
+    -1,
+    functions,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 PyMODINIT_FUNC PyInit__kymo(void)
 {
+    note_main_thread();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     PyObject *module = PyModule_Create(&definition);
     if (module && !annotation_add_types(module)) {

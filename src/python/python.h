@@ -43,8 +43,11 @@ bool annotation_add_types(PyObject *module);
  * there are then. Numbers become numbers. */
 size_t encoded_args(char *text, struct kymo_arg *args, size_t count);
 
-/* Of a thread by Python's number of it; native: the system's, 0 when it is not known. */
-void python_thread_name(char *name, size_t size, unsigned long ident);
+/* Python's number of the main thread; 0 when it is not known. */
+extern unsigned long python_main_ident;
+/* Of a thread by Python's number of it. Name: false when it has none in Python; native: the
+ * system's number, 0 when it is not known. */
+bool python_thread_name(char *name, size_t size, unsigned long ident);
 uint64_t python_thread_native(unsigned long ident);
 
 /* Functions of the module. */

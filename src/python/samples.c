@@ -32,6 +32,7 @@ struct sampled_thread {
     unsigned long ident;
     uint64_t native; /* an ident is given again once its thread has ended */
     struct kymo_lane *lane;
+    bool is_named;
     struct sampled *stack;
     size_t depth;
     uint64_t seen; /* the last sample that had it */
@@ -63,10 +64,8 @@ static struct {
 static void begin_range(const struct sampled_thread *thread, const struct sampled *sampled,
                         uint64_t ticks)
 {
-    const struct kymo_lane_event event = {.type = sampled->type,
-                                          .core = KYMO_NO_CORE,
-                                          .kind = KYMO_KIND_BEGIN,
-                                          .ticks = ticks};
+    const struct kymo_lane_event event = {
+        .type = sampled->type, .core = KYMO_NO_CORE, .kind = KYMO_KIND_BEGIN, .ticks = ticks};
     kymo_lane_record(thread->lane, &event, NULL, 0);
 }
 
@@ -87,12 +86,17 @@ static void end_ranges(struct sampled_thread *thread, size_t depth, uint64_t tic
 
 /* ---- Stacks -------------------------------------------------------------------------------- */
 
-static bool open_lane(struct sampled_thread *thread)
+/* Opens its lane, or names it: a new thread has no name yet. */
+static bool name_lane(struct sampled_thread *thread)
 {
     char name[LANE_NAME], whole[2 * LANE_NAME];
-    python_thread_name(name, sizeof name, thread->ident);
+    bool is_named = python_thread_name(name, sizeof name, thread->ident);
     snprintf(whole, sizeof whole, "samples of %s", name);
-    thread->lane = kymo_lane_open_thread(whole, thread->native, 0);
+    if (!thread->lane)
+        thread->lane = kymo_lane_open_thread(whole, thread->native, 0);
+    else if (is_named)
+        kymo_lane_name(thread->lane, whole);
+    thread->is_named = is_named;
     return thread->lane;
 }
 
@@ -104,7 +108,7 @@ static struct sampled_thread *add_thread(struct sampled_thread **place, unsigned
     if (thread)
         *thread = (struct sampled_thread){
             .ident = ident, .native = native, .stack = stack, .next = *place};
-    if (!thread || !stack || !open_lane(thread)) {
+    if (!thread || !stack || !name_lane(thread)) {
         free(thread);
         free(stack);
         return NULL;
@@ -201,6 +205,8 @@ static void sample_thread(struct sampled_thread *thread, PyFrameObject *frame, u
 {
     size_t count = list_frames(frame);
     thread->seen = sampler.samples;
+    if (!thread->is_named)
+        name_lane(thread);
     compare(thread, count, ticks);
     for (size_t i = 0; i < count; i++)
         Py_DECREF(sampler.frames[i]);
@@ -479,8 +485,8 @@ PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     }
     if (sampler.is_on || !kymo_ticks()) {
-        PyErr_SetString(PyExc_RuntimeError, sampler.is_on ? "stacks are sampled already"
-                                                          : "no capture is running");
+        PyErr_SetString(PyExc_RuntimeError,
+                        sampler.is_on ? "stacks are sampled already" : "no capture is running");
         return NULL;
     }
     pthread_once(&once, prepare);

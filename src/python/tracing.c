@@ -30,15 +30,17 @@ PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named)
                                      &exclude))
         return NULL;
     if (level < 1 || level > 2)
-        return PyErr_Format(PyExc_ValueError, "level is 1 (Python functions) or 2 (C functions, "
-                                              "too), not %d", level);
+        return PyErr_Format(PyExc_ValueError,
+                            "level is 1 (Python functions) or 2 (C functions, "
+                            "too), not %d",
+                            level);
     if (!(least_us >= 0)) {
         PyErr_SetString(PyExc_ValueError, "min_duration_us is not negative");
         return NULL;
     }
     if (is_tracing || !kymo_ticks()) {
-        PyErr_SetString(PyExc_RuntimeError, is_tracing ? "frames are traced already"
-                                                       : "no capture is running");
+        PyErr_SetString(PyExc_RuntimeError,
+                        is_tracing ? "frames are traced already" : "no capture is running");
         return NULL;
     }
     if (!ends_with_interpreter() || !start(level, least_us, exclude))

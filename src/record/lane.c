@@ -415,16 +415,20 @@ void kymo_lane_close(struct kymo_lane *lane)
     lanes_unlock();
 }
 
-void kymo_thread_name(const char *name)
+void kymo_lane_name(struct kymo_lane *lane, const char *name)
 {
-    if (!kymo_wants(1) || !name)
-        return;
-    struct kymo_lane *lane = lane_of_thread();
-    if (!lane)
+    if (!lane || !name)
         return;
     lanes_lock();
     snprintf(lane->header->name, sizeof lane->header->name, "%s", name);
     lanes_unlock();
+}
+
+void kymo_thread_name(const char *name)
+{
+    if (!kymo_wants(1) || !name)
+        return;
+    kymo_lane_name(lane_of_thread(), name);
 }
 
 void lanes_start(uint32_t number, struct ring_session *session, const char *rings, uint64_t records)

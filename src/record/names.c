@@ -240,11 +240,10 @@ static uint32_t add_located(const char *text, int level, uint32_t file, uint32_t
             is_text((uint32_t)slot, text, size, RING_SOFTWARE, level))
             return (uint32_t)slot;
     }
-    uint32_t id = append((struct ring_name){.size = (uint32_t)size,
-                                            .level = (uint8_t)level,
-                                            .file = file,
-                                            .line = line},
-                         text, DYNAMIC_SIZE);
+    uint32_t id = append(
+        (struct ring_name){
+            .size = (uint32_t)size, .level = (uint8_t)level, .file = file, .line = line},
+        text, DYNAMIC_SIZE);
     if (id)
         insert(table, (uint64_t)hash << 32 | id);
     return id;

@@ -68,7 +68,8 @@ enum ring_kind {
     RING_FLOW_STEP = 6,
     RING_FLOW_END = 7,
     RING_STEP = 8, /* begins a range that is a step; its first arg is the step's number */
-    RING_RANGE = 9, /* a whole one, from `ticks` to `value`; its args are all in records behind it */
+    RING_RANGE =
+        9, /* a whole one, from `ticks` to `value`; its args are all in records behind it */
     RING_CHARS = 14,
     RING_ARGS = 15,
 };
@@ -125,9 +126,9 @@ struct ring_header {
     uint32_t version, record_size;
     uint32_t kind; /* enum ring_lane_kind */
     uint32_t number;
-    uint64_t thread; /* the system's id of the thread */
-    uint32_t core;   /* nc_idx, UINT32_MAX for none */
-    uint32_t place;  /* enum ring_place */
+    uint64_t thread;                 /* the system's id of the thread */
+    uint32_t core;                   /* nc_idx, UINT32_MAX for none */
+    uint32_t place;                  /* enum ring_place */
     uint64_t start_ticks, end_ticks; /* end: 0 as long as the thread lives */
     char name[RING_LANE_NAME];       /* terminated */
     uint64_t slots;

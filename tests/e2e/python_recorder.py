@@ -32,12 +32,12 @@ def interpreters():
 
 
 def run_python(interpreter, program, *arguments, code=0, **environment):
-    """What the program, a file, prints."""
+    """What the program, a file, prints; code None: whatever is on standard error."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("KYMO_", "NEURON_", "PYTHON"))}
     result = subprocess.run([interpreter, str(program), *map(str, arguments)], env={**clean, **environment}, text=True,
                             capture_output=True, timeout=120)
-    assert result.returncode == code, (result.returncode, result.stderr[-3000:])
-    assert result.stderr == "" or code, result.stderr
+    assert result.returncode == (code or 0), (result.returncode, result.stderr[-3000:])
+    assert result.stderr == "" or code != 0, result.stderr
     return result.stdout
 
 

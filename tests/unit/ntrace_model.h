@@ -18,6 +18,7 @@ struct model_arg {
 struct model_event {
     uint32_t lane;
     int64_t time_ns;
+    uint64_t duration_ns; /* of a range */
     struct text name;
     unsigned phase, core; /* core as in the file: plus 1 */
     uint64_t id;
@@ -26,7 +27,7 @@ struct model_event {
 
 struct model_lane {
     struct text name;
-    uint64_t kind, thread;
+    uint64_t kind, thread, place;
     uint64_t recorded, kept, lost;
 };
 
@@ -66,7 +67,7 @@ static struct text model_name(const struct ntrace *trace, uint64_t number)
 
 static void model_block(struct ntrace *trace, const struct pb_field *block)
 {
-    struct numbers column[16] = {0};
+    struct numbers column[17] = {0};
     struct text doubles = {0};
     uint64_t lane = 0, count = 0, base_ns = 0;
     struct pb_field field;
@@ -91,7 +92,7 @@ static void model_block(struct ntrace *trace, const struct pb_field *block)
     assert_int_equal(column[6].count, count);
     int64_t time_ns = (int64_t)base_ns;
     uint64_t id = 0;
-    size_t arg = 0, used[5] = {0};
+    size_t arg = 0, range = 0, used[5] = {0};
     for (size_t i = 0; i < count; i++) {
         time_ns += model_unzigzag(column[4].items[i]);
         id += column[8].count ? (uint64_t)model_unzigzag(column[8].items[i]) : 0;
@@ -105,6 +106,11 @@ static void model_block(struct ntrace *trace, const struct pb_field *block)
             .first_arg = trace->args.count,
             .args = column[9].count ? column[9].items[i] : 0,
         };
+        if (column[6].items[i] == 9) {
+            assert_true(range < column[16].count);
+            struct model_event *last = &trace->events.items[trace->events.count - 1];
+            last->duration_ns = column[16].items[range++];
+        }
         for (size_t n = column[9].count ? column[9].items[i] : 0; n > 0; n--, arg++) {
             assert_true(arg < column[10].count && arg < column[11].count);
             struct model_arg *out = array_push(&trace->args);
@@ -122,6 +128,7 @@ static void model_block(struct ntrace *trace, const struct pb_field *block)
         }
     }
     assert_int_equal(arg, column[10].count);
+    assert_int_equal(range, column[16].count);
     for (size_t i = 0; i < COUNT_OF(column); i++)
         free(column[i].items);
 }
@@ -223,8 +230,8 @@ static void model_read(struct ntrace *trace, const char *directory)
             *array_push(&trace->names) = text;
         } else if (field.tag == PB_TAG(3, PB_BYTES)) {
             struct text text = model_text(&field, 2, numbers);
-            *array_push(&trace->lanes) =
-                (struct model_lane){.name = text, .kind = numbers[1], .thread = numbers[3]};
+            *array_push(&trace->lanes) = (struct model_lane){
+                .name = text, .kind = numbers[1], .thread = numbers[3], .place = numbers[7]};
         } else if (field.tag == PB_TAG(4, PB_BYTES)) {
             model_block(trace, &field);
         }

@@ -137,6 +137,46 @@ TEST(a_runtime_records_into_lanes_of_cores_with_times_and_ids_of_its_own)
     model_free(&trace);
 }
 
+TEST(ranges_are_recorded_whole_on_lanes_of_any_thread)
+{
+    start(state, 1000);
+    struct kymo_lane *shared = kymo_lane_open_thread("unnamed", 77, 1);
+    struct kymo_lane *apart = kymo_lane_open_thread("samples", 0, 0);
+    assert_true(shared && apart);
+    kymo_lane_name(shared, "worker");
+    uint32_t type = kymo_type_id_at("f", 2, "a.py", 3);
+    assert_true(type != 0);
+    assert_int_equal(kymo_type_id_at("f", 2, "a.py", 3), type);
+    assert_int_not_equal(kymo_type_id_at("f", 2, "a.py", 4), type);
+    assert_int_not_equal(kymo_type_id_at("f", 2, "b.py", 3), type);
+    uint64_t begin = kymo_ticks();
+    kymo_range(shared, type, begin, begin + 5000);
+    kymo_range(shared, type, begin, begin);
+    kymo_range(apart, type, begin, 0);
+    struct kymo_arg args[] = {kymo_int("rows", 4), kymo_text("from", "disk"), kymo_int("last", 5)};
+    kymo_named_range("load", begin, 0, args, 3);
+    struct ntrace trace = stop();
+    kymo_range(shared, type, begin, 0); /* of a capture that is over */
+    kymo_lane_close(shared);
+    kymo_lane_close(apart);
+    assert_int_equal(trace.lanes.count, 3);
+    assert_int_equal(trace.events.count, 4);
+    const struct model_lane *lanes = trace.lanes.items;
+    assert_true(model_is(lanes[0].name, "worker") && lanes[0].thread == 77 && lanes[0].place == 1);
+    assert_true(model_is(lanes[1].name, "samples") && lanes[1].thread == 0 && lanes[1].place == 2);
+    assert_true(lanes[2].place == 0 && lanes[2].kind == RING_THREAD);
+    for (size_t i = 0; i < 4; i++)
+        assert_event(&trace, i, i < 3 ? "f" : "load", RING_RANGE);
+    assert_in_range(trace.events.items[0].duration_ns, 500, 50000);
+    assert_int_equal(trace.events.items[1].duration_ns, 0);
+    assert_true(trace.events.items[2].duration_ns > 0);
+    assert_int_equal(trace.events.items[3].args, 3);
+    assert_int_equal(arg_of(&trace, 3, 0, "rows", RING_INT)->value, 4);
+    assert_true(model_is(arg_of(&trace, 3, 1, "from", RING_TEXT)->text, "disk"));
+    assert_int_equal(arg_of(&trace, 3, 2, "last", RING_INT)->value, 5);
+    model_free(&trace);
+}
+
 TEST(a_full_ring_keeps_the_newest_events_and_counts_the_others)
 {
     start(state, 1000);
@@ -395,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(every_kind_of_event_arrives_with_all_it_carries),
         WITH_FOLDER(a_runtime_records_into_lanes_of_cores_with_times_and_ids_of_its_own),
+        WITH_FOLDER(ranges_are_recorded_whole_on_lanes_of_any_thread),
         WITH_FOLDER(a_full_ring_keeps_the_newest_events_and_counts_the_others),
         WITH_FOLDER(events_of_several_records_are_kept_whole_or_lost_whole),
         WITH_FOLDER(what_is_above_the_level_is_not_recorded_nor_evaluated),

@@ -57,8 +57,8 @@ struct recorded {
     int64_t time_ns, tracking_id;
     int64_t duration_ns; /* of a range */
     double value;        /* of a counter */
-    arg_buffer args; /* keys and texts of the catalog */
-    uint64_t number; /* index in the file */
+    arg_buffer args;     /* keys and texts of the catalog */
+    uint64_t number;     /* index in the file */
 };
 
 /* ntrace.pb, and an iterator over its events in file order. */
