@@ -159,6 +159,11 @@ static PyMethodDef functions[] = {
     {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
      "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
     {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
+    {"pjrt_profiler", pjrt_profiler, METH_VARARGS,
+     "pjrt_profiler(start, stop, collect)\n\nA PJRT plug-in with a profiler alone, as a capsule "
+     "for "
+     "jaxlib: functions that are called at the begin and the end of each of JAX's profiler "
+     "sessions, and for its planes, a serialized XSpace."},
 
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "

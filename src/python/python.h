@@ -8,6 +8,7 @@
  *   encoded.c     args in the names of annotations
  *   frames.h      frames of Python calls
  *   samples.c     stacks of all threads, from time to time
+ *   pjrt.c        a profiler that JAX calls with its own sessions
  */
 #ifndef KYMO_PYTHON_PYTHON_H
 #define KYMO_PYTHON_PYTHON_H
@@ -55,6 +56,7 @@ PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named);
 PyObject *stop_frames(PyObject *module, PyObject *unused);
 PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named);
 PyObject *stop_samples(PyObject *module, PyObject *unused);
+PyObject *pjrt_profiler(PyObject *module, PyObject *args);
 
 /* Has frames and samples stop before the interpreter ends. False with an exception. */
 bool ends_with_interpreter(void);
