@@ -349,6 +349,20 @@ def interposer():
     row("  with four args, one a tensor's name", on["write"] / on["counter"], "x read", note=f"{on['write']:.1f} ns")
 
 
+def python_frames():
+    """Traced calls beside cProfile and JAX's tracer, in one run."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lib" / "kymo" / "python")}
+    result = subprocess.run([ROOT / ".venv" / "bin" / "python", ROOT / "bench" / "python" / "frames.py", "--json", "--rounds", "11"],
+                            env=environment, text=True, stdout=subprocess.PIPE, check=True)
+    programs = json.loads(result.stdout.splitlines()[-1])
+    for peer in ("cProfile", "jax"):
+        ratios = [p["kymo, C functions"] / p[peer] for p in programs.values() if peer in p]
+        if ratios:
+            row(f"tracing Python and C functions against {peer}", sorted(ratios)[len(ratios) // 2], "x", 1.0,
+                note="the middle of " + ", ".join(programs))
+    row("tracing a Python function", max(p["kymo"] for p in programs.values()), "ns")
+
+
 def containers():
     """Device profiles and programs of NeuronCores, on one core, made up; CPU time."""
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as directory:
@@ -426,7 +440,8 @@ def python():
         return json.loads(result.stdout)
     ours = min((measure("kymo") for _ in range(3)), key=lambda figures: figures["stop_s"])
     theirs = measure("jax")
-    row("stop_trace of 1.3 M annotations", ours["stop_s"], "s", 0.5, f"JAX: {theirs['stop_s']:.3g} s")
+    row("stop_trace of 1.3 M annotations", ours["stop_s"], "s", 0.5,
+        f"CPU time {ours['stop_cpu_s']:.2g} s; JAX: {theirs['stop_s']:.3g} s, CPU time {theirs['stop_cpu_s']:.2g} s")
     row("annotation from Python", ours["ns_per_annotation"], "ns", theirs["ns_per_annotation"], "limit: JAX's")
     code = "import time; start = time.perf_counter(); import kymo.profiler; print(time.perf_counter() - start)"
     seconds = min(float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout)
@@ -440,6 +455,7 @@ def main():
         recorder()
         python()
         interposer()
+        python_frames()
         containers()
         neuroncore()
         ranks()
