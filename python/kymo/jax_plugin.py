@@ -25,7 +25,7 @@ class _Session:
         import tempfile
 
         from kymo import _kymo
-        if self.folder is not None or _kymo.is_recording():
+        if self.folder is not None or _kymo.is_recording() or os.environ.get("KYMO_JAX_PLUGIN") == "0":
             return
         hz = float(os.environ.get("KYMO_JAX_SAMPLE_HZ") or 100)
         self.folder = tempfile.mkdtemp(prefix="kymo-jax-")
