@@ -5,6 +5,7 @@ jaxlib has no public way to start a session; where the private one is missing, a
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -67,13 +68,26 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
         _set_metadata(jax, profiler)
         threads: dict[int, int] = {}
         _note_threads(threads)
-        return Session(profiler.ProfilerSession(ours), profiler, threads)
+        return Session(_session(profiler, ours), profiler, threads)
     except Exception as problem:  # of a private interface, anything may have changed
         if options.raise_error_on_start_failure:
             raise
         warnings.warn(f"kymo: JAX's own profiler does not run, so XLA's events and programs are not recorded: {problem}",
                       RuntimeWarning, stacklevel=4)
         return None
+
+
+def _session(profiler: Any, options: Any) -> Any:
+    """Without Kymo's own plug-in in JAX (jax_plugin.py), which would record the same."""
+    before = os.environ.get("KYMO_JAX_PLUGIN")
+    os.environ["KYMO_JAX_PLUGIN"] = "0"
+    try:
+        return profiler.ProfilerSession(options)
+    finally:
+        if before is None:
+            del os.environ["KYMO_JAX_PLUGIN"]
+        else:
+            os.environ["KYMO_JAX_PLUGIN"] = before
 
 
 def _profiler_of_jaxlib() -> Any:

@@ -147,12 +147,19 @@ static struct status *create(struct create_arguments *arguments)
     return NULL;
 }
 
+/* kymo.profiler sets the variable while it starts a session of its own beside a recording. */
+static bool is_turned_off(void)
+{
+    const char *value = getenv("KYMO_JAX_PLUGIN");
+    return value && strcmp(value, "0") == 0;
+}
+
 /* A program that is being recorded otherwise already has what would be recorded here. */
 static struct status *start(struct profiler_arguments *arguments)
 {
     struct profiler *profiler = arguments->profiler;
     void (*hook)(void) = atomic_load(&start_hook);
-    if (!profiler)
+    if (!profiler || is_turned_off())
         return NULL;
     profiler->is_recording = session_start(&profiler->session, profiler->level, &profiler->status);
     if (profiler->is_recording && hook)

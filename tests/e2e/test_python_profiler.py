@@ -465,3 +465,23 @@ def test_the_server_of_the_guide_starts_once_and_stops(kymo, tmp_path, module):
         assert refused(profiler.stop_server) == "No active profiler server."
     """, tmp_path)
     assert "work" in {event[0] for events in host_lines(trace_of(tmp_path)).values() for event in events}
+
+
+@pytest.mark.slow
+def test_the_plug_in_inside_jax_does_not_record_what_is_recorded(tmp_path):
+    run_traced("kymo.profiler", """
+        import time
+        import jax.profiler
+        import kymo.jax_plugin
+        kymo.jax_plugin.initialize()
+        options = profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        for name, which in (("ours", profiler), ("theirs", jax.profiler)):
+            with which.trace(logs + "/" + name, profiler_options=options if which is profiler else None):
+                with profiler.TraceAnnotation("work"):
+                    time.sleep(0.05)
+    """, tmp_path)
+    planes = {name: [plane.name for plane in read(trace_of(tmp_path / name)).planes] for name in ("ours", "theirs")}
+    events = {name: [event[0] for events in host_lines(trace_of(tmp_path / name)).values() for event in events] for name in planes}
+    assert events["ours"].count("work") == events["theirs"].count("work") == 1
+    assert planes["ours"].count("cpu_util") == planes["theirs"].count("cpu_util") == 1
