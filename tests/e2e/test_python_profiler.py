@@ -484,4 +484,4 @@ def test_the_plug_in_inside_jax_does_not_record_what_is_recorded(tmp_path):
     planes = {name: [plane.name for plane in read(trace_of(tmp_path / name)).planes] for name in ("ours", "theirs")}
     events = {name: [event[0] for events in host_lines(trace_of(tmp_path / name)).values() for event in events] for name in planes}
     assert events["ours"].count("work") == events["theirs"].count("work") == 1
-    assert planes["ours"].count("cpu_util") == planes["theirs"].count("cpu_util") == 1
+    assert planes["ours"].count("mem_usage") == planes["theirs"].count("mem_usage") == 1
