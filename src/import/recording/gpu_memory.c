@@ -128,18 +128,24 @@ static int64_t add_change(int64_t bytes, const struct gpu_memory_change *change)
     return bytes < 0 ? 0 : bytes;
 }
 
+/* The counter of a device's memory, made with its first change. */
+static struct gpu_memory_use *use_of(struct gpu_memory *memory, const struct gpu_pass *pass,
+                                     uint32_t device)
+{
+    struct gpu_memory_use *use;
+    array_each (use, &memory->uses)
+        if (use->device == device)
+            return use;
+    uint32_t track = gpu_counter_track(pass, device, TEXT("Memory in use (bytes)"));
+    use = array_push(&memory->uses);
+    *use = (struct gpu_memory_use){device, track, 0};
+    return use;
+}
+
 static bool put_use(struct gpu_memory *memory, const struct gpu_pass *pass,
                     const struct gpu_memory_change *change)
 {
-    struct gpu_memory_use *use = memory->uses.items;
-    size_t count = memory->uses.count;
-    while (use < memory->uses.items + count && use->device != change->device)
-        use++;
-    if (count == 0 || use == memory->uses.items + count) {
-        uint32_t track = gpu_counter_track(pass, change->device, TEXT("Memory in use (bytes)"));
-        use = array_push(&memory->uses);
-        *use = (struct gpu_memory_use){change->device, track, 0};
-    }
+    struct gpu_memory_use *use = use_of(memory, pass, change->device);
     use->bytes = add_change(use->bytes, change);
     return gpu_put_counter(pass, use->track, pass->names->memory, change->time_ns,
                            (double)use->bytes);
