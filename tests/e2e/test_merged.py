@@ -19,6 +19,7 @@ import random_space
 import systrace_model
 import xspace
 from conftest import DATA, ROOT
+from server import Server
 
 PROGRAM = ROOT / "tests" / "e2e" / "programs" / "jax_beside_runtime.py"
 SECOND_NS = 10**9
@@ -157,6 +158,28 @@ def test_all_that_reads_profiles_reads_merged_ones(kymo, jax_run, tmp_path):
     assert json.loads(rows)[0]["n"] == count
     kymo.ok("view", jax_run, "--output-format", "perfetto", "--output-file", tmp_path / "a.pftrace")
     assert (tmp_path / "a.pftrace").stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_steps_of_the_framework_are_those_of_the_whole(kymo, jax_run):
+    whole = kymo.json("view", jax_run, "--output-format", "summary-json")
+    alone = kymo.json("view", space_of(jax_run), "--output-format", "summary-json")
+    assert whole["steps"] == alone["steps"] and whole["steps"]["count"] == 5
+    assert whole["steps"]["origin"] == "annotated"
+    kymo.ok("recommend", jax_run)
+
+
+@pytest.mark.slow
+def test_a_log_directory_with_a_merged_capture_has_it_as_one_run(kymo, jax_run, tmp_path):
+    server = Server(kymo, jax_run, "--data-path", tmp_path / "data", command="serve")
+    [entry] = server.get("profiles")["profiles"]
+    server.post(f"profiles/{entry['name']}/process", status=202)
+    entry = server.wait_for(entry["name"], "ready")
+    assert entry["format"] == "kymo-session+xplane"
+    assert entry["events"] == kymo.document(jax_run)["event_count"]
+    names = [track["name"] for track in server.get(f"profiles/{entry['name']}/tracks")["tracks"]]
+    assert names.count("/host:CPU") == 2
+    server.stop()
 
 
 @pytest.mark.slow
