@@ -21,7 +21,7 @@ LAYERS = {
     "python": ["kymo"],
     "gpu": ["base"],
     "cuda": ["base", "gpu", "record", "kymo"],
-    "server": ["base", "wire", "record", "kymo"],
+    "profiler_server": ["base", "wire", "record", "kymo"],
     "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
     "sql": ["base"],
     "net": ["base"],

@@ -9,7 +9,7 @@
  * another thread of the program.
  */
 #include "kymo/server.h"
-#include "server/session.h"
+#include "profiler_server/session.h"
 #include "wire/wire.h"
 
 #include <errno.h>

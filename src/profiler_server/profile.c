@@ -2,7 +2,7 @@
  * `kymo convert` as a child process: it inherits no descriptor, no signal mask, and none of the
  * variables that would have it recorded as well.
  */
-#include "server/profile.h"
+#include "profiler_server/profile.h"
 
 #include "kymo/server.h"
 

@@ -4,9 +4,9 @@
  */
 #include "kymo/server.h"
 
-#include "server/connection.h"
-#include "server/descriptors.h"
-#include "server/recording.h"
+#include "profiler_server/connection.h"
+#include "profiler_server/descriptors.h"
+#include "profiler_server/recording.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,11 +1,11 @@
 /*
  * The thread of a capture. Its lock is never held while the recorder is called.
  */
-#include "server/recording.h"
+#include "profiler_server/recording.h"
 
 #include "kymo/server.h"
-#include "server/descriptors.h"
-#include "server/session.h"
+#include "profiler_server/descriptors.h"
+#include "profiler_server/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

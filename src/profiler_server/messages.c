@@ -1,7 +1,7 @@
 /*
  * Field numbers are those of profiler_service.proto and profiler_options.proto.
  */
-#include "server/messages.h"
+#include "profiler_server/messages.h"
 
 #include "record/encode.h"
 #include "wire/wire.h"
