@@ -102,8 +102,8 @@ for step in range(5):
             time.sleep(0.001)
 print(_kymo.stop())
 ''', interpreter)
-    steps = recording.document["steps"]
-    assert [(s["name"] if "name" in s else s.get("step_name")) for s in steps] and len(steps) == 5
+    steps = [(step["name"], step["number"], step["origin"]) for step in recording.document["steps"]]
+    assert steps == [("train", number, "annotated") for number in range(5)]
     events = named(recording)
     assert [args["step_num"] for _, _, args in events["train"]] == list(range(5))
     for (start, end, _), (inner, inner_end, _) in zip(events["train"], events["forward"]):
