@@ -331,7 +331,7 @@ def test_a_child_of_fork_neither_serves_nor_records(kymo, program, tmp_path):
     wait_for(lambda: program.left() != [])
     time.sleep(0.1)
     child = program.ask("fork")
-    assert all("socket" not in os.readlink(fd) for fd in pathlib.Path(f"/proc/{child}/fd").iterdir())
+    wait_for(lambda: all("socket" not in os.readlink(fd) for fd in pathlib.Path(f"/proc/{child}/fd").iterdir()))
     time.sleep(0.5)
     client.close()
     wait_for(lambda: program.left() == [])
@@ -418,8 +418,8 @@ def test_a_request_that_is_too_large_is_refused(kymo, program, tmp_path):
                     refused |= stream == 1 and kind in (http2.HEADERS, http2.RESET)
             except TimeoutError:
                 client.socket.settimeout(30)
-    except (EOFError, OSError):
-        pass
+    except (EOFError, ConnectionError):
+        refused = True  # it may have closed the connection before the answer was read
     assert refused
     harmless(kymo, program, tmp_path)
 
