@@ -108,6 +108,7 @@ static struct stats_options options_of(const struct stats_call *call)
                                     .unit = (enum time_unit)index_of(call->time_unit, time_units),
                                     .style = style_for(to_file, limit),
                                     .limit = limit,
+    options.style.has_blank_nulls = true;
                                     .notice = explain};
     options.style.has_grouped_digits = true;
     if (!on_terminal && call->choice_count > 0)

@@ -284,6 +284,17 @@ def test_csv_text_and_units_say_the_same(kymo, made):
     assert "cuda_gpu_kern_sum" in names and "nccl_sum" not in names
 
 
+def test_what_does_not_apply_is_blank_in_text(kymo, made):
+    rows = kymo.json("stats", made, "gpu_gaps", "cuda_gpu_trace", "--format", "json")
+    assert any(row["Waited In"] is None for row in rows["gpu_gaps"])
+    assert any(None in row.values() for row in rows["cuda_gpu_trace"])
+    text = kymo.ok("stats", made, "gpu_gaps", "cuda_gpu_trace")
+    assert "NULL" not in text
+    header, *lines = text.split("\n\n")[0].splitlines()[1:-1]
+    column = slice(header.index("Waited In"), header.index("Waited In") + 21)
+    assert [line[column].strip() or None for line in lines] == [row["Waited In"] for row in rows["gpu_gaps"]]
+
+
 def test_every_report_is_listed_and_runs_on_any_profile(kymo, tmp_path):
     names = re.findall(r"^  (\w+) ", kymo.ok("stats", "--help-reports"), re.MULTILINE)
     assert {"cuda_gpu_kern_sum", "cuda_gpu_trace", "nvtx_gpu_proj_sum"} < set(names) and len(names) > 20
