@@ -35,9 +35,9 @@ KYMO_API int kymo_serve_stop(void);
  * They are not called once the program exits. */
 KYMO_API void kymo_serve_hooks(void (*start)(const void *options, size_t size), void (*stop)(void));
 
-/* The library is also a plug-in of XLA (GetPjrtApi) that has no device: loaded as such, it adds what
- * libkymo records to sessions of jax.profiler. These functions are then called in XLA's thread, after
- * the recording has begun and before it ends; NULL for none. */
+/* The library is also a plug-in of XLA (GetPjrtApi) that has no device: loaded as such, it adds
+ * what libkymo records to sessions of jax.profiler. These functions are then called in XLA's
+ * thread, after the recording has begun and before it ends; NULL for none. */
 KYMO_API void kymo_profiler_hooks(void (*start)(void), void (*stop)(void));
 
 #ifdef __cplusplus

@@ -181,28 +181,53 @@ static const struct sequenced *candidate(const sequenced_list *forward,
     return fits ? found : NULL;
 }
 
+/* The candidates for a backward call, a track after the other. */
+struct candidates {
+    const sequenced_list *forward;
+    const struct sequenced *backward;
+    struct sequenced key; /* behind the calls of the last track */
+    unsigned tracks;
+};
+
+static struct candidates candidates_for(const sequenced_list *forward,
+                                        const struct sequenced *backward)
+{
+    return (struct candidates){
+        forward,
+        backward,
+        {.process = backward->process, .sequence = backward->sequence, .start_ps = INT64_MIN},
+        0};
+}
+
+/* NULL behind the last. Tracks whose calls all began later have none. */
+static const struct sequenced *next_candidate(struct candidates *list)
+{
+    const struct sequenced *found = NULL;
+    while (!found && list->tracks++ < MAX_CANDIDATES) {
+        size_t at = first_after(list->forward, &list->key);
+        if (at == list->forward->count)
+            break;
+        const struct sequenced *first = &list->forward->items[at];
+        if (first->process != list->key.process || first->sequence != list->key.sequence)
+            break;
+        list->key.track = first->track;
+        list->key.start_ps = INT64_MAX;
+        list->key.call = NO_INDEX;
+        found = candidate(list->forward, list->backward, first->track);
+    }
+    return found;
+}
+
 static void vote(const struct analysis *analysis, struct election *election,
                  const sequenced_list *forward, const struct sequenced *backward)
 {
-    struct sequenced key = {
-        .process = backward->process, .sequence = backward->sequence, .start_ps = INT64_MIN};
-    size_t at = first_after(forward, &key);
-    for (unsigned i = 0; i < MAX_CANDIDATES && at < forward->count; i++) {
-        key.track = forward->items[at].track;
-        key.start_ps = INT64_MAX;
-        key.call = NO_INDEX;
-        if (forward->items[at].process != key.process ||
-            forward->items[at].sequence != key.sequence)
-            break;
-        const struct sequenced *found = candidate(forward, backward, key.track);
-        if (found) {
-            struct vote *entry = vote_for(election, backward, key.track);
-            entry->numbered++;
-            entry->first_ps = found->start_ps < entry->first_ps ? found->start_ps : entry->first_ps;
-            entry->named +=
-                is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call));
-        }
-        at = first_after(forward, &key);
+    struct candidates list = candidates_for(forward, backward);
+    for (const struct sequenced *found; (found = next_candidate(&list));) {
+        struct vote *entry = vote_for(election, backward, found->track);
+        entry->numbered++;
+        entry->first_ps = found->start_ps < entry->first_ps ? found->start_ps : entry->first_ps;
+        entry->named +=
+            is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call));
     }
 }
 
@@ -211,23 +236,12 @@ static const struct sequenced *named_candidate(const struct analysis *analysis,
                                                const sequenced_list *forward,
                                                const struct sequenced *backward)
 {
-    struct sequenced key = {
-        .process = backward->process, .sequence = backward->sequence, .start_ps = INT64_MIN};
-    size_t at = first_after(forward, &key);
-    for (unsigned i = 0; i < MAX_CANDIDATES && at < forward->count; i++) {
-        key.track = forward->items[at].track;
-        key.start_ps = INT64_MAX;
-        key.call = NO_INDEX;
-        if (forward->items[at].process != key.process ||
-            forward->items[at].sequence != key.sequence)
-            break;
-        const struct sequenced *found = candidate(forward, backward, key.track);
-        if (found &&
-            is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call)))
-            return found;
-        at = first_after(forward, &key);
-    }
-    return NULL;
+    struct candidates list = candidates_for(forward, backward);
+    const struct sequenced *found = next_candidate(&list);
+    while (found &&
+           !is_backward_of(name_of(analysis, backward->call), name_of(analysis, found->call)))
+        found = next_candidate(&list);
+    return found;
 }
 
 static bool is_better(const struct vote *a, const struct vote *b)

@@ -3,6 +3,7 @@
  * DuckDB. A second Ctrl-C kills the program.
  */
 #include "cli/cli.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -25,6 +26,7 @@ static void on_signal(int number)
 {
     if (atomic_exchange(&was_interrupted, true)) {
         output_remove_unfinished();
+        staging_abandon_now();
         signal(number, SIG_DFL);
         raise(number);
     }

@@ -5,9 +5,7 @@
 #include "cli/cli.h"
 #include "store/store.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static int stats(int count, char **arguments);
@@ -110,6 +108,7 @@ static struct stats_options options_of(const struct stats_call *call)
                                     .limit = limit,
                                     .notice = explain};
     options.style.has_grouped_digits = true;
+    options.style.has_blank_nulls = true;
     if (!on_terminal && call->choice_count > 0)
         options.style.width = SIZE_MAX; /* no truncation of what is asked for by name */
     return options;
@@ -175,25 +174,14 @@ static int run_on_capture(const struct stats_call *call, const char *path)
     struct error err;
     if (!session_open(&session, path, call->jobs))
         return EXIT_FAILED;
-    char *folder = path_format("%s/kymo-stats-XXXXXX", mem_default_limits().directory);
-    char *target = NULL;
-    bool ok = mkdtemp(folder) != NULL;
-    if (ok) {
-        target = path_format("%s/profile", folder);
-        ok = process(&session, target, &err);
-    } else {
-        error_in_file(&err, folder, "cannot create directory: %s", strerror(errno));
-    }
+    char *target = temporary_profile_begin(mem_default_limits().directory, &err);
+    bool ok = target && process(&session, target, &err);
     session_close(&session);
     if (!ok)
         print_error(&err);
     int result = ok ? run_on_profile(call, target) : EXIT_FAILED;
-    if (target) {
-        remove_profile(target);
-        rmdir(folder);
-    }
-    mem_free(target);
-    mem_free(folder);
+    if (target)
+        temporary_profile_end(target);
     return result;
 }
 

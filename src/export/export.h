@@ -16,6 +16,7 @@ struct text_style {
     size_t width;            /* of a line, in characters */
     size_t top;              /* rows shown of a ranking */
     bool has_grouped_digits; /* of columns with a unit, "Total (ns)", of queries: 1,234,567 */
+    bool has_blank_nulls;    /* of queries: nothing instead of NULL */
 };
 
 /* The summary as text for a terminal. */

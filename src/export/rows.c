@@ -19,6 +19,7 @@ struct writer {
     struct table table;
     char **names;           /* JSON keys or table headers */
     bool is_grouped;        /* digits of numbers in tables */
+    bool has_blank_nulls;   /* in tables */
     uint64_t written, left; /* rows; `left`: fetched but not written */
 };
 
@@ -241,7 +242,7 @@ static void write_cells(struct writer *writer, size_t row)
         struct text value = sql_value(writer->result, row, i);
         if (value.data && writer->is_grouped && has_unit(&writer->columns[i]))
             table_grouped(&writer->table, value);
-        else if (value.data)
+        else if (value.data || writer->has_blank_nulls)
             table_text(&writer->table, value);
         else
             table_null(&writer->table);
@@ -304,6 +305,7 @@ bool export_rows_text(struct sql_result *result, const struct text_style *style,
     } else {
         writer.table = table_begin(columns, writer.column_count);
         writer.is_grouped = style->has_grouped_digits;
+        writer.has_blank_nulls = style->has_blank_nulls;
         ok = write_rows(&writer, style->top, write_cells, err);
         table_end(&writer.table, style, out);
         ok = ok && put_counts(&writer, err);

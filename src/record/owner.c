@@ -22,11 +22,12 @@
  */
 #define LONGEST_PAUSE_NS ((int64_t)120 * 1000000000)
 
-enum { STAT_SIZE = 1024 };
+enum { STAT_SIZE = 1024, STATUS_SIZE = 4096 };
 
 /* The fields of /proc/<pid>/stat that are needed here (proc(5)). */
 struct process {
     char state;
+    unsigned long flags; /* PF_ of the first thread */
     long threads;
     uint64_t start_time;
 };
@@ -44,7 +45,7 @@ static ssize_t read_start(const char *path, char *text, size_t size)
 
 static bool read_process(struct process *process, const char *name)
 {
-    enum { STATE = 3, THREADS = 20, START_TIME = 22 };
+    enum { STATE = 3, FLAGS = 9, THREADS = 20, START_TIME = 22 };
     char path[64], text[STAT_SIZE];
     snprintf(path, sizeof path, "/proc/%s/stat", name);
     if (read_start(path, text, sizeof text) <= 0)
@@ -60,6 +61,8 @@ static bool read_process(struct process *process, const char *name)
         if (!at)
             return false;
         at++;
+        if (field + 1 == FLAGS)
+            process->flags = strtoul(at, NULL, 10);
         if (field + 1 == THREADS)
             process->threads = strtol(at, NULL, 10);
     }
@@ -166,4 +169,31 @@ enum owner_state owner_state(const struct ring_session *session)
 {
     enum owner_state state = is_near(&session->owner) ? by_process(session) : OWNER_UNKNOWN;
     return state == OWNER_UNKNOWN ? by_heartbeat(&session->owner) : state;
+}
+
+/* A signal that cannot be caught and was not acted upon yet, as a thread in a driver may take long
+ * to do. */
+static bool has_pending_kill(const char *name)
+{
+    static const char title[] = "\nShdPnd:";
+    char path[64], text[STATUS_SIZE];
+    snprintf(path, sizeof path, "/proc/%s/status", name);
+    if (read_start(path, text, sizeof text) <= 0)
+        return false;
+    const char *at = strstr(text, title);
+    return at && strtoull(at + sizeof title - 1, NULL, 16) >> (SIGKILL - 1) & 1;
+}
+
+bool owner_is_ending(const struct ring_session *session)
+{
+    enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 }; /* of the kernel, in /proc since 2.6 */
+    struct process process;
+    char name[32];
+    snprintf(name, sizeof name, "%u", session->pid);
+    if (!is_near(&session->owner) || by_process(session) != OWNER_ALIVE ||
+        !read_process(&process, name))
+        return false;
+    /* A first thread that has ended alone is a zombie. */
+    return process.flags & PF_SIGNALED || (process.flags & PF_EXITING && process.state != 'Z') ||
+           has_pending_kill(name);
 }

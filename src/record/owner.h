@@ -7,6 +7,8 @@
 
 #include "record/ring.h"
 
+#include <stdbool.h>
+
 /* Of the calling process. Without a heartbeat yet. */
 void owner_describe(struct ring_owner *owner);
 void owner_beat(struct ring_owner *owner);
@@ -20,5 +22,10 @@ enum owner_state { OWNER_DEAD, OWNER_ALIVE, OWNER_UNKNOWN };
  * future. What is in the file is not trusted.
  */
 enum owner_state owner_state(const struct ring_session *session);
+
+/* Whether it is alive only because the system has not finished ending it: it was killed and gives
+ * back its memory, which takes seconds where that is large or of a GPU. False where it cannot be
+ * seen. */
+bool owner_is_ending(const struct ring_session *session);
 
 #endif

@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MOST_LANES = 1 << 20 };
+enum { MOST_LANES = 1 << 20, ENDING_MS = 10000, PAUSE_MS = 10 };
 
 /* The rings of one session, open. Session and names are copies: files can change. */
 struct left_over {
@@ -210,8 +211,17 @@ static void remove_parts(const struct left_over *left)
         closedir(entries);
 }
 
+/* For a process that was killed and is not gone yet. */
+static void wait_for_end(const struct left_over *left)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    for (int ms = 0; ms < ENDING_MS && owner_is_ending(&left->session); ms += PAUSE_MS)
+        nanosleep(&pause, NULL);
+}
+
 static bool recover(struct left_over *left, const char *directory, struct error *err)
 {
+    wait_for_end(left);
     if (is_running(left))
         return error_in_file(err, directory, "belongs to process %u, which %s", left->session.pid,
                              owner_state(&left->session) == OWNER_ALIVE

@@ -30,6 +30,7 @@ struct opened {
     pthread_mutex_t lock; /* guards timeline and database */
     struct timeline *timeline;
     struct sql_database *database;
+    struct intern columns; /* "table.column"; read with the database */
     struct hit_cache hits;
     struct opened *next;
 };
@@ -60,6 +61,7 @@ static void opened_free(struct opened *opened)
 {
     if (opened->database)
         sql_close(opened->database);
+    intern_free(&opened->columns);
     timeline_close(opened->timeline);
     hit_cache_free(&opened->hits);
     pthread_mutex_destroy(&opened->lock);
@@ -214,6 +216,7 @@ struct opened *open_profile(struct request *request, struct reply *reply)
                                  .changed = status.st_mtim,
                                  .next = open_profiles->opened};
         pthread_mutex_init(&found->lock, NULL);
+        intern_init(&found->columns);
         hit_cache_init(&found->hits);
         open_profiles->opened = found;
         directory = NULL;
@@ -284,12 +287,35 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
     return timeline;
 }
 
+static bool read_columns(struct opened *opened, struct error *err)
+{
+    struct sql_connection *connection;
+    struct sql_result *result = NULL;
+    size_t rows = 1;
+    if (!sql_connect(&connection, opened->database, err))
+        return false;
+    bool ok = sql_query(&result, connection,
+                        "SELECT table_name || '.' || column_name FROM duckdb_columns()", err);
+    while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
+        for (size_t row = 0; row < rows; row++)
+            intern_add(&opened->columns, sql_value(result, row, 0));
+    sql_free(result);
+    sql_disconnect(connection);
+    return ok;
+}
+
 static struct sql_database *opened_database(struct opened *opened, struct error *err)
 {
     struct sql_limits limits = {.memory_bytes = ENGINE_MEMORY};
     pthread_mutex_lock(&opened->lock);
-    if (!opened->database && !sql_open_within(&opened->database, opened->directory, &limits, err))
-        opened->database = NULL;
+    if (!opened->database) {
+        if (!sql_open_within(&opened->database, opened->directory, &limits, err)) {
+            opened->database = NULL;
+        } else if (!read_columns(opened, err)) {
+            sql_close(opened->database);
+            opened->database = NULL;
+        }
+    }
     struct sql_database *database = opened->database;
     pthread_mutex_unlock(&opened->lock);
     return database;
@@ -420,6 +446,14 @@ bool has_table(const struct opened *opened, const char *table)
     char *path = path_format("%s/%s.parquet", opened->directory, table);
     bool is_there = access(path, R_OK) == 0;
     mem_free(path);
+    return is_there;
+}
+
+bool has_column(const struct opened *opened, const char *table, const char *column)
+{
+    char *name = path_format("%s.%s", table, column);
+    bool is_there = intern_find(&opened->columns, text_of(name)) != INTERN_NONE;
+    mem_free(name);
     return is_there;
 }
 

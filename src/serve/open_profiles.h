@@ -67,6 +67,8 @@ size_t profile_query_next(struct profile_query *query, struct sql_result *result
                           struct reply *reply, bool *ok);
 
 bool has_table(const struct opened *opened, const char *table);
+/* Profiles of earlier versions do not have all columns. Only during a query. */
+bool has_column(const struct opened *opened, const char *table, const char *column);
 
 int64_t sql_integer(const struct sql_result *result, size_t row, size_t column);
 

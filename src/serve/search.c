@@ -339,28 +339,31 @@ static void use_table(struct plan *plan, size_t index)
             plan->is_used[i] = true;
 }
 
-static bool is_usable(const struct plan *plan, size_t index, table_test *has, const void *context)
+static bool is_usable(const struct plan *plan, size_t index, const char *column, column_test *has,
+                      const void *context)
 {
     const struct joined *joined = &plan->base->joined[index];
-    bool ok = has(context, table_schemas[joined->table].name);
+    bool ok = has(context, table_schemas[joined->table].name, column);
     for (size_t i = 0; joined->needs && i < plan->base->joined_count; i++)
         if (strcmp(plan->base->joined[i].alias, joined->needs) == 0)
-            ok = ok && has(context, table_schemas[plan->base->joined[i].table].name);
+            ok = ok && has(context, table_schemas[plan->base->joined[i].table].name, NULL);
     return ok;
 }
 
 /* Finds a column in the base table or a joinable one, NULL if the profile has none; *alias is then
  * its table. Sets *is_known if any table has the column. */
-static const struct field *plan_column(struct plan *plan, const char *name, table_test *has,
+static const struct field *plan_column(struct plan *plan, const char *name, column_test *has,
                                        const void *context, bool *is_known, const char **alias)
 {
     const struct field *field = find_column(plan->base->table, name);
     *alias = "e";
     *is_known |= field != NULL;
+    if (field && !has(context, table_schemas[plan->base->table].name, field->name))
+        field = NULL;
     for (size_t i = 0; i < plan->base->joined_count && !field; i++) {
         const struct field *found = find_column(plan->base->joined[i].table, name);
         *is_known |= found != NULL;
-        if (!found || !is_usable(plan, i, has, context))
+        if (!found || !is_usable(plan, i, found->name, has, context))
             continue;
         field = found;
         *alias = plan->base->joined[i].alias;
@@ -370,7 +373,7 @@ static const struct field *plan_column(struct plan *plan, const char *name, tabl
 }
 
 /* Adds a condition. A field that is an alias may also be a column: "layer" of instructions. */
-static bool plan_condition(struct plan *plan, const struct condition *condition, table_test *has,
+static bool plan_condition(struct plan *plan, const struct condition *condition, column_test *has,
                            const void *context, bool *is_known, struct error *err)
 {
     const char *own = condition->field[0] ? condition->field : "name", *alias, *name;
@@ -414,7 +417,7 @@ static void put_select(const struct plan *plan, bool has_self, struct output *sq
     output_write(sql, plan->where.data, plan->where.size);
 }
 
-bool search_compile(const char *query, bool has_self, table_test *has, const void *context,
+bool search_compile(const char *query, bool has_self, column_test *has, const void *context,
                     struct output *sql, struct error *err)
 {
     struct condition conditions[MAX_CONDITIONS];
@@ -429,7 +432,7 @@ bool search_compile(const char *query, bool has_self, table_test *has, const voi
         output_memory(&plan.where);
         for (size_t i = 0; i < count && ok; i++)
             ok = plan_condition(&plan, &conditions[i], has, context, &is_known[i], err);
-        if (ok && !plan.is_empty && has(context, table_schemas[plan.base->table].name))
+        if (ok && !plan.is_empty && has(context, table_schemas[plan.base->table].name, NULL))
             put_select(&plan, has_self, sql);
         output_discard(&plan.where);
     }

@@ -8,15 +8,15 @@
 
 #include "wire/wire.h"
 
-/* Whether a table exists. */
-typedef bool table_test(const void *context, const char *table);
+/* Whether a table exists and has the column; for NULL, whether it exists. */
+typedef bool column_test(const void *context, const char *table, const char *column);
 
 /*
  * Appends a SELECT over all matching events with the columns tbl, id, name, track, start_ps,
  * duration_ps, self_ps; nothing if no event can match. Without has_self, profiles of earlier
  * versions, self_ps of events is NULL. False on a syntax error or unknown field.
  */
-bool search_compile(const char *query, bool has_self, table_test *has, const void *context,
+bool search_compile(const char *query, bool has_self, column_test *has, const void *context,
                     struct output *sql, struct error *err);
 /* Prefix of the message about an unknown field; the list of known fields. */
 #define SEARCH_UNKNOWN_FIELD "unknown field"

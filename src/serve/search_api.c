@@ -26,15 +26,9 @@ struct event_stats {
 };
 
 /* Profiles of earlier versions have no self times. */
-static bool find_self(struct event_stats *stats)
+static bool has_self(const struct opened *opened)
 {
-    bool ok = true;
-    output_text(&stats->sql, "SELECT 1 FROM duckdb_columns() WHERE column_name = 'self_ns' AND "
-                             "table_name = 'SystemProfileEvents'");
-    struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
-    stats->has_self = result && profile_query_next(&stats->query, result, stats->reply, &ok) > 0;
-    sql_free(result);
-    return result && ok;
+    return has_column(opened, table_schemas[TABLE_EVENTS].name, "self_ns");
 }
 
 static void put_ns(struct json *json, const char *key, const struct sql_result *result, size_t row,
@@ -171,9 +165,9 @@ static void end(struct event_stats *stats)
     output_discard(&stats->sql);
 }
 
-static bool opened_has(const void *context, const char *table)
+static bool opened_has(const void *context, const char *table, const char *column)
 {
-    return has_table(context, table);
+    return column ? has_column(context, table, column) : has_table(context, table);
 }
 
 static void reply_bad_query(struct reply *reply, const struct error *err)
@@ -226,14 +220,12 @@ void get_search(struct request *request, struct reply *reply)
     else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
              request_number(request, reply, "offset", MAX_OFFSET, &offset) &&
              profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
-        if (find_self(&stats)) {
-            if (!search_compile(query, stats.has_self, opened_has, opened, &stats.set, &err)) {
-                reply_bad_query(reply, &err);
-            } else {
-                if (stats.set.size == 0)
-                    output_text(&stats.set, EMPTY_SET);
-                run_search(&stats, opened, limit, offset);
-            }
+        if (!search_compile(query, has_self(opened), opened_has, opened, &stats.set, &err)) {
+            reply_bad_query(reply, &err);
+        } else {
+            if (stats.set.size == 0)
+                output_text(&stats.set, EMPTY_SET);
+            run_search(&stats, opened, limit, offset);
         }
         profile_query_end(&stats.query);
     }
@@ -371,8 +363,8 @@ void post_selection(struct request *request, struct reply *reply)
                         selection.from, selection.to, &selection.edges, &err)) {
             reply_failure(reply, MHD_HTTP_BAD_REQUEST, &err);
         } else if (profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
-            if (find_self(&stats))
-                sum_selection(&stats, opened, &selection);
+            stats.has_self = has_self(opened);
+            sum_selection(&stats, opened, &selection);
             profile_query_end(&stats.query);
         }
     }

@@ -24,7 +24,7 @@ static bool is_named(struct profile_query *query, struct reply *reply, const cha
     output_memory(&sql);
     for (size_t i = 0; i < sizeof columns / sizeof *columns && !is_found && *ok; i++) {
         const char *table = table_schemas[columns[i].table].name;
-        if (!has_table(query->opened, table))
+        if (!has_column(query->opened, table, columns[i].column))
             continue;
         output_format(&sql, "SELECT 1 FROM \"%s\" WHERE \"%s\" = ", table, columns[i].column);
         put_sql_text(&sql, text_of(file));

@@ -117,12 +117,18 @@ static const char relations[] =
     " ON b.track_id = c.track_id AND b.start_ts < c.start_ts "
     "WHERE g.start_ts > g.from_ts)"
 
+    /* What CUPTI tells of a process and of no thread has lanes of its own in recordings. */
+    ", beside AS ("
+    "SELECT id FROM Track WHERE role = 'async' AND"
+    " name IN ('CUDA synchronization', 'CUPTI overhead', 'CUDA memory', 'GPU windows'))"
+
     ", span AS ("
     "SELECT e.id, e.name, e.start_ts, e.end_ts, e.duration_ns, e.process_id, e.thread_id,"
     " e.track_id "
     "FROM SystemProfileEvents e JOIN kind t ON t.id = e.event_type_id "
     "WHERE t.is_span AND e.duration_ns > 0"
     " AND (e.trace_event_source = 'framework' OR NOT t.is_guessed)"
+    " AND e.track_id NOT IN (SELECT id FROM beside)"
     " AND e.trace_event_source NOT LIKE '%hw')"
 
     /* Joined by slices of time, as all ranges and calls of a thread are too many pairs. */

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,17 +285,62 @@ static void remove_files(int directory)
         }
 }
 
-void staging_abandon_now(void)
+/* The same for a directory and its files, if there is one. */
+static void remove_now(const char *path)
 {
-    int directory =
-        partial_now[0] ? open(partial_now, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int directory = path[0] ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     for (int tries = 0; directory >= 0 && tries < LOCK_TRIES; tries++) {
         remove_files(directory);
-        if (rmdir(partial_now) == 0 || errno == ENOENT)
+        if (rmdir(path) == 0 || errno == ENOENT)
             break;
     }
+    if (directory >= 0)
+        close(directory);
+}
+
+/* The temporary profile and the directory it is in, for a signal handler; NULL if there is none. */
+static char *_Atomic temporary_now, *_Atomic temporary_parent_now;
+
+void staging_abandon_now(void)
+{
+    const char *temporary = atomic_load(&temporary_now);
+    const char *parent = atomic_load(&temporary_parent_now);
+    remove_now(partial_now);
     if (lock_now[0])
         unlink(lock_now);
+    if (temporary)
+        remove_now(temporary);
+    if (parent)
+        rmdir(parent);
+}
+
+char *temporary_profile_begin(const char *parent, struct error *err)
+{
+    char *directory = path_format("%s/kymo-XXXXXX", parent), *path = NULL;
+    sigset_t all, before; /* a signal before the paths are set would leave the directory behind */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (mkdtemp(directory)) {
+        path = path_format("%s/profile", directory);
+        atomic_store(&temporary_parent_now, directory);
+        atomic_store(&temporary_now, path);
+    } else {
+        error_in_file(err, directory, "cannot create directory: %s", strerror(errno));
+        mem_free(directory);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return path;
+}
+
+void temporary_profile_end(char *path)
+{
+    char *directory = atomic_load(&temporary_parent_now);
+    remove_profile(path);
+    rmdir(directory);
+    atomic_store(&temporary_now, NULL);
+    atomic_store(&temporary_parent_now, NULL);
+    mem_free(path);
+    mem_free(directory);
 }
 
 static void staging_free(struct staging *staging)

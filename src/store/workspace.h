@@ -44,6 +44,12 @@ bool remove_profile(const char *path);
 bool profile_rename(const char *data_path, const char *name, const char *new_name,
                     struct error *err);
 
+/* The path for a profile that is removed after use, in a new directory of its own below `parent`;
+ * NULL if that cannot be created. One at a time. */
+char *temporary_profile_begin(const char *parent, struct error *err);
+/* Removes the profile, if it was made, and its directory; frees the path. */
+void temporary_profile_end(char *path);
+
 /* An unfinished profile. */
 struct staging {
     char *target;    /* final path */
@@ -58,7 +64,7 @@ bool staging_begin(struct staging *staging, const char *target, bool replace, st
 bool staging_commit(struct staging *staging, struct error *err);
 /* Removes the unfinished profile. */
 void staging_abandon(struct staging *staging);
-/* The same for the current unfinished profile, if any; async-signal-safe. */
+/* The same for the current unfinished profile and the temporary one, if any; async-signal-safe. */
 void staging_abandon_now(void);
 
 #endif

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import time
 
+import google.protobuf.message
 import pytest
 
 import cuda_model
@@ -73,6 +74,16 @@ def sessions(out):
 def only_trace(out):
     (session,) = sessions(out)
     return Trace(session / "gpu_trace.pb")
+
+
+def written_so_far(out):
+    """What a running program has appended; None before the first piece is whole, and while one is being written."""
+    for path in out.glob("*/rings/gpu_trace.pb"):
+        try:
+            return Trace(path)
+        except (AssertionError, google.protobuf.message.DecodeError):
+            return None
+    return None
 
 
 def kernel(number, version=VERSION, **values):
@@ -528,8 +539,8 @@ def test_a_killed_program_leaves_what_was_handed_over(kymo, machine, tmp_path):
     assert process.stdout.readline() == "ready\n"
 
     def is_written():
-        (file,) = list((tmp_path / "out").glob("*/rings/gpu_trace.pb")) or [None]
-        return file and len(list(Trace(file).kernels())) == 1000 and Trace(file).nodes
+        trace = written_so_far(tmp_path / "out")
+        return trace and len(list(trace.kernels())) == 1000 and trace.nodes
 
     wait_for(is_written)
     process.communicate("\n", timeout=60)
@@ -553,8 +564,12 @@ def test_a_program_that_leaves_at_once_keeps_what_was_written(kymo, machine, tmp
     script = ["init", *(kernel(i) for i in range(500)), "say ready", "wait", "_exit 0"]
     process = machine.start(tmp_path / "out", script)
     assert process.stdout.readline() == "ready\n"
-    wait_for(lambda: list((tmp_path / "out").glob("*/rings/gpu_trace.pb")))
-    wait_for(lambda: len(list(Trace(next((tmp_path / "out").glob("*/rings/gpu_trace.pb"))).kernels())) == 500)
+
+    def is_written():
+        trace = written_so_far(tmp_path / "out")
+        return trace and len(list(trace.kernels())) == 500
+
+    wait_for(is_written)
     assert process.communicate("\n", timeout=60)[1] == ""
     assert process.returncode == 0
     kymo.run("recover", tmp_path / "out")

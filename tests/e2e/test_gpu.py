@@ -127,6 +127,23 @@ def test_every_activity_is_in_the_tables(kymo, tmp_path, seed):
     assert only(tables.events("CUPTI overhead"), *time) == sorted(expected["overheads"], key=repr)
 
 
+def test_waits_and_overheads_are_no_ranges_whatever_their_names(kymo, tmp_path):
+    session = Session()
+    session.device(0)
+    stream = session.stream(0, 1, 7)
+    session.add("calls", 5, duration_ns=10, name=session.text("cuLaunchKernel"), thread=77, correlation=1)
+    session.add("kernels", 20, duration_ns=50, stream=stream, shape=session.shape("a"), correlation=1)
+    session.add("waits", 0, duration_ns=400, type=3, context=1, stream=7, event=2**32 - 1, correlation=2)
+    session.add("overheads", 0, duration_ns=40, kind=1 << 16, object_kind=2, object=77)
+    session.add("windows", 0, duration_ns=900)
+    session.ranges(77, [(0, "Stream synchronize", True), (800, "Stream synchronize", False)], name="main")
+    session.write(tmp_path / "capture")
+    for report, column in (("nvtx_sum", "Range"), ("nvtx_pushpop_trace", "Name"), ("nvtx_kern_sum", "NVTX Range"),
+                           ("nvtx_gpu_proj_sum", "Range"), ("nvtx_gpu_proj_trace", "Name")):  # fmt: skip
+        rows = kymo.json("stats", tmp_path / "capture", report, "--format", "json")
+        assert [row[column] for row in rows] == ["Stream synchronize"], report
+
+
 def test_lanes_and_devices_are_named_as_in_an_xplane(kymo, tmp_path):
     session = Session()
     session.device(0)

@@ -4,6 +4,7 @@ import collections
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -170,6 +171,38 @@ def test_a_command_that_is_killed_leaves_its_capture(kymo, training, tmp_path):
     assert any("recovered" in message["text"] for message in document["messages"])
     unfinished = [e for e in document["trace_events"] if (e.get("args") or {}).get("phase") == "start"]
     assert unfinished and all(e["duration_ps"] >= 0 for e in unfinished)
+
+
+HELD = """
+import ctypes, os, pathlib, subprocess, sys, time
+program, out = sys.argv[1:]
+ready, tell = os.pipe()
+if os.fork():  # this command leaves as soon as the program is killed, like timeout --signal KILL
+    os.close(tell)
+    os._exit(os.read(ready, 1) != b"k")
+os.dup2(os.open(os.devnull, os.O_WRONLY), 1), os.dup2(1, 2)
+child = subprocess.Popen([program, "1000000"])
+while not list(pathlib.Path(out).glob(f"*_pid_{child.pid}/rings/lane_1")):
+    time.sleep(0.01)
+time.sleep(0.3)
+SEIZE, DETACH, TRACE_EXIT = 0x4206, 17, 0x40
+libc = ctypes.CDLL(None)
+assert libc.ptrace(SEIZE, child.pid, None, ctypes.c_void_p(TRACE_EXIT)) == 0
+child.kill()
+os.waitpid(child.pid, 0x40000000)  # __WALL: it is held on its way out
+os.write(tell, b"k")
+time.sleep(1)
+libc.ptrace(DETACH, child.pid, None, None)
+child.wait()
+"""
+
+
+def test_a_program_that_was_killed_and_is_not_gone_yet_is_waited_for(kymo, training, tmp_path):
+    result = inspect(kymo, tmp_path / "out", sys.executable, "-c", HELD, training, tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert "recovered" in result.stderr and "no events were recorded" not in result.stderr, result.stderr
+    assert "still recording" not in result.stderr
+    assert kymo.json("view", tmp_path / "out", "--output-format", "summary-json")["steps"]["count"] > 10
 
 
 def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import tarfile
@@ -716,6 +717,28 @@ def test_sources_are_those_that_the_profile_names(server, sql):
         answer = server.ask("GET", f"profiles/gpt/source?file={urllib.parse.quote(name)}")
         assert answer.status == 404 and "does not mention" in answer.error
     assert server.ask("GET", "profiles/gpt/source").status == 400
+
+
+def test_columns_that_an_earlier_version_did_not_write_are_not_asked_for(kymo, data, sql, tmp_path):
+    folder = tmp_path / "data/profiles/global/gpt@latest"
+    shutil.copytree(data / "profiles/global/gpt@latest", folder)
+    for table, columns in (("GpuKernel", ["source_file", "source_line"]), ("SystemProfileEvents", ["self_ns"])):
+        rows = pyarrow.parquet.read_table(folder / f"{table}.parquet")
+        pyarrow.parquet.write_table(rows.drop(columns), folder / f"{table}.parquet")
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "jax_gpt.py").write_text("the source\n")
+    found = sql("gpt", "SELECT o.source_file AS f, o.source_line AS l, count(*) AS n FROM GpuKernel k JOIN HloOperation o"
+                " ON o.id = k.operation_id WHERE o.source_file LIKE '%jax_gpt.py' GROUP BY ALL ORDER BY n DESC, l LIMIT 1")[0]  # fmt: skip
+    server = Server(kymo, "--data-path", tmp_path / "data", "--framework-source-root", tmp_path / "sources")
+    try:
+        answer = server.get(f"profiles/gpt/search?q={urllib.parse.quote('file~jax_gpt.py line:' + str(found['l']))}")
+        assert {entry["table"]: entry["count"] for entry in answer["tables"]}["SystemProfileEvents"] == found["n"] > 0
+        assert server.get("profiles/gpt/search?q=self_ns%3E1")["count"] == 0
+        assert server.ask("GET", f"profiles/gpt/source?file={urllib.parse.quote(found['f'])}").body == b"the source\n"
+        answer = server.ask("GET", "profiles/gpt/source?file=secret.py")
+        assert answer.status == 404 and "does not mention" in answer.error
+    finally:
+        server.stop()
 
 
 # The UI

@@ -6,7 +6,10 @@ import gzip
 import io
 import json
 import re
+import signal
 import statistics
+import subprocess
+import time
 
 import pytest
 
@@ -282,6 +285,39 @@ def test_csv_text_and_units_say_the_same(kymo, made):
     parts = kymo.ok("stats", made, "--format", "csv").split("\n\n")
     names = [part.splitlines()[0] for part in parts]
     assert "cuda_gpu_kern_sum" in names and "nccl_sum" not in names
+
+
+def stop_at(kymo, capture, scratch, moment, number):
+    """Stops kymo stats as soon as there is a file of that name; its exit status."""
+    process = subprocess.Popen([kymo.path, "stats", capture], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env={"TMPDIR": str(scratch), "PATH": "/usr/bin"})  # fmt: skip
+    while process.poll() is None and not list(scratch.glob(moment)):
+        time.sleep(0.001)
+    process.send_signal(number)
+    return process.wait(60)
+
+
+@pytest.mark.parametrize("moment", ["*/.profile.partial", "*/profile"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_command_that_is_told_to_stop_leaves_nothing_behind(kymo, tmp_path, number, moment):
+    codes = set()
+    for _ in range(10):
+        codes.add(stop_at(kymo, NCCL, tmp_path, moment, number))
+        assert list(tmp_path.iterdir()) == []
+        if codes != {0}:
+            break
+    assert codes & {-number, 130}
+
+
+def test_what_does_not_apply_is_blank_in_text(kymo, made):
+    rows = kymo.json("stats", made, "gpu_gaps", "cuda_gpu_trace", "--format", "json")
+    assert any(row["Waited In"] is None for row in rows["gpu_gaps"])
+    assert any(None in row.values() for row in rows["cuda_gpu_trace"])
+    text = kymo.ok("stats", made, "gpu_gaps", "cuda_gpu_trace")
+    assert "NULL" not in text
+    header, *lines = text.split("\n\n")[0].splitlines()[1:-1]
+    column = slice(header.index("Waited In"), header.index("Waited In") + 21)
+    assert [line[column].strip() or None for line in lines] == [row["Waited In"] for row in rows["gpu_gaps"]]
 
 
 def test_every_report_is_listed_and_runs_on_any_profile(kymo, tmp_path):

@@ -46,6 +46,17 @@ test('devices come first, then the host with its main thread, then counters; emp
   ])
 })
 
+test('what a process does outside of its threads comes below them, however much it is', () => {
+  const waits = track('lane', host, 'CUDA synchronization', { role: 'async', event_count: 1000, sort_key: 2 ** 63 })
+  const worked = track('lane', host, 'train', { event_count: 20 })
+  const copies = track('lane', gpu, 'Async XLA Ops', { role: 'async' })
+  const tracks = [vm, process, gpu, copies, stream, ops, host, waits, worker, worked]
+  const shown = labels(makeLayout(tracks, PIDS, { ...defaultView(), minimal: false }))
+  expect(shown).toEqual([
+    'GPU 0', '  XLA Ops', '  Async XLA Ops', '  Stream 14 · Compute, Memset', 'Host', '  train', '  worker/7', '  CUDA synchronization',
+  ])
+})
+
 test('items are stacked without gaps, as high as their rows', () => {
   const { items, height } = layout({ rowHeight: 20 })
   let y = 0

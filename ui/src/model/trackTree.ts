@@ -50,12 +50,15 @@ function syntheticGroup(...path: string[]): GroupRef {
 
 const ROLE_ORDER = ['steps', 'modules', 'ops', 'async', 'stream', 'plain', 'aside']
 
+// Of a process, what is asynchronous belongs to no thread; of a device, it stands beside the operations.
+const BELOW_THREADS = ROLE_ORDER.length
+
 function weightOf(line: LanePath, isMain: boolean): number {
   if (line.place) return line.place.order
   if (line.lane.is_counter) return 300
   const role = line.source?.role
   const place = role === 'device' ? 0 : role === 'host' ? 100 : 200
-  const kind = ROLE_ORDER.indexOf(line.lane.role)
+  const kind = role === 'host' && line.lane.role === 'async' ? BELOW_THREADS : ROLE_ORDER.indexOf(line.lane.role)
   return place + (isMain ? 0 : kind < 0 ? ROLE_ORDER.length : kind + 1)
 }
 
@@ -80,7 +83,7 @@ function lanePaths(tracks: Track[]): LanePath[] {
 function mainThreads(lines: LanePath[]): Set<number> {
   const best = new Map<number, { id: number; score: number }>()
   for (const { lane, source, process } of lines) {
-    if (lane.is_counter || source?.role !== 'host' || coreName(source.name)) continue
+    if (lane.is_counter || lane.role === 'async' || source?.role !== 'host' || coreName(source.name)) continue
     const score = lane.event_count + (/python|main/i.test(lane.name) ? 1e15 : 0)
     const key = process?.id ?? -1
     if (score > (best.get(key)?.score ?? -1)) best.set(key, { id: lane.id, score })
