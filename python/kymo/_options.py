@@ -76,14 +76,6 @@ def _modules(value: Any) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-def _refused(reason: str) -> _Check:
-    def check(value: Any) -> Any:
-        raise ValueError(reason)
-    return check
-
-
-_NO_COUNTERS = "hardware counters are not sampled yet"
-
 # As libkymo-cuda has them (src/gpu/options.c).
 GPU_KEYS: dict[str, _Check] = {
     "gpu_detail": _detail,
@@ -93,9 +85,9 @@ GPU_KEYS: dict[str, _Check] = {
     "gpu_max_annotation_strings": _limit,
     "gpu_enable_nvtx_tracking": _flag,
     "gpu_enable_cupti_activity_graph_trace": _flag,
-    "gpu_pm_sample_counters": _refused(_NO_COUNTERS),
-    "gpu_pm_sample_interval_us": _refused(_NO_COUNTERS),
-    "gpu_pm_sample_buffer_size_per_gpu_mb": _refused(_NO_COUNTERS),
+    "gpu_pm_sample_counters": _text,
+    "gpu_pm_sample_interval_us": _number(1, 1_000_000),
+    "gpu_pm_sample_buffer_size_per_gpu_mb": _number(1, 4096),
     "gpu_num_chips_to_profile_per_task": _number(0),
     "gpu_dump_graph_node_mapping": _flag,
     "gpu_counter_interval_ms": _number(0, 86400000),
