@@ -86,7 +86,7 @@ GPU_KEYS: dict[str, _Check] = {
     "gpu_enable_nvtx_tracking": _flag,
     "gpu_enable_cupti_activity_graph_trace": _flag,
     "gpu_pm_sample_counters": _text,
-    "gpu_pm_sample_interval_us": _number(1, 1000000),
+    "gpu_pm_sample_interval_us": _number(1, 1_000_000),
     "gpu_pm_sample_buffer_size_per_gpu_mb": _number(1, 4096),
     "gpu_num_chips_to_profile_per_task": _number(0),
     "gpu_dump_graph_node_mapping": _flag,

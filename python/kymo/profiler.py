@@ -167,7 +167,7 @@ def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | 
 def _begin(started: _Trace) -> None:
     import tempfile
     options = started.options
-    configuration = options.advanced_configuration
+    configuration = _configuration_of(options)
     os.makedirs(started.log_dir, exist_ok=True)
     started.folder = tempfile.mkdtemp(prefix=".kymo-", dir=started.log_dir)
     library = _cuda_library(configuration) if options.device_tracer_level > 0 else None
@@ -295,6 +295,20 @@ def _cuda_library(configuration: dict[str, Any]) -> str | None:
     return _program.library("libkymo-cuda.so") if has_driver else None
 
 
+def _configuration_of(options: ProfileOptions) -> dict[str, Any]:
+    """Without whole CUDA graphs: when CUPTI (13.0) is asked for them in a program that has launched graphs, it crashes."""
+    configuration = options.advanced_configuration
+    if configuration.get("gpu_detail") == "graph" or configuration.get("gpu_enable_cupti_activity_graph_trace"):
+        import warnings
+        warnings.warn("kymo: kernels of CUDA graphs are recorded, not graphs as a whole, which CUPTI can only do from the start of "
+                      "the program: kymo inspect --gpu-detail graph", RuntimeWarning, stacklevel=5)
+        configuration.pop("gpu_enable_cupti_activity_graph_trace", None)
+        if "gpu_detail" in configuration:
+            configuration["gpu_detail"] = "kernel"
+        options.advanced_configuration = configuration
+    return configuration
+
+
 def _record_gpus(library: str, configuration: dict[str, Any]) -> None:
     """The library reads its options from the environment when it starts."""
     import ctypes
@@ -302,7 +316,7 @@ def _record_gpus(library: str, configuration: dict[str, Any]) -> None:
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
-        ctypes.CDLL(library).InitializeInjection()
+        ctypes.CDLL(library).kymo_cuda_attach()
     finally:
         for name, value in before.items():
             if value is None:

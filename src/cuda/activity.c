@@ -306,12 +306,20 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 4 };
 
+/* Devices that CUDA has made before are told of only when asked for. */
+static uint32_t enable_kind(uint32_t kind)
+{
+    return kind == CUPTI_DEVICE && library->ActivityEnableAndDump
+               ? library->ActivityEnableAndDump(kind)
+               : library->ActivityEnable(kind);
+}
+
 static bool enable_kinds(char problem[static 256])
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (i == GRAPHS && options.detail != GPU_GRAPHS)
             continue;
-        uint32_t result = library->ActivityEnable(kinds[i].kind);
+        uint32_t result = enable_kind(kinds[i].kind);
         if (i == 0 && !check(result, "to record kernels", problem))
             return false;
         if (result != CUPTI_SUCCESS)
@@ -331,13 +339,13 @@ void activity_enable(bool is_on)
     calls_enable(library, is_on);
 }
 
-bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted,
+bool activity_start(const struct cupti *cupti, const struct gpu_options *wanted, bool attached,
                     char problem[static 256])
 {
     library = cupti;
     options = *wanted;
     set_attributes();
-    calls_choose(cupti, options.calls);
+    calls_choose(cupti, options.calls, attached);
     cupti->SetThreadIdType(CUPTI_THREAD_ID_SYSTEM);
     return check(cupti->ActivityRegisterTimestampCallback(now_ns), "our clock", problem) &&
            check(cupti->ActivityRegisterCallbacks(requested, completed), "our buffers", problem) &&

@@ -10,7 +10,7 @@
 
 /* Registers the buffers and enables what the level of detail needs; false when CUPTI refuses:
  * `problem` says why. */
-bool activity_start(const struct cupti *cupti, const struct gpu_options *options,
+bool activity_start(const struct cupti *cupti, const struct gpu_options *options, bool attached,
                     char problem[static 256]);
 /* Turns what comes in windows on or off. */
 void activity_enable(bool is_on);

@@ -17,6 +17,7 @@ static struct {
     uint32_t domain, id;
 } chosen[MOST_CHOSEN];
 static size_t chosen_count;
+static bool is_attached;
 
 static bool is_form_of(const char *call, const char *name, size_t size)
 {
@@ -46,9 +47,10 @@ static bool can_choose(const struct cupti *cupti)
     return cupti->ActivityEnableDriverApi && cupti->ActivityEnableRuntimeApi;
 }
 
-void calls_choose(const struct cupti *cupti, const char *names)
+void calls_choose(const struct cupti *cupti, const char *names, bool attached)
 {
     chosen_count = 0;
+    is_attached = attached;
     if (names && !can_choose(cupti)) {
         say("this version of CUPTI cannot choose calls: all of the runtime are recorded");
         return;
@@ -71,19 +73,42 @@ static void enable(const struct cupti *cupti, uint32_t domain, uint32_t id, bool
         cupti->ActivityEnableRuntimeApi(id, is_on);
 }
 
+static void enable_kind(const struct cupti *cupti, uint32_t kind, bool is_on)
+{
+    if (is_on)
+        cupti->ActivityEnable(kind);
+    else
+        cupti->ActivityDisable(kind);
+}
+
+/* In a program that has used CUDA before, CUPTI (13.0) records calls chosen by number only while
+ * their kind is on: it is, without any call but those chosen. */
+static void enable_no_calls(const struct cupti *cupti)
+{
+    enable_kind(cupti, CUPTI_DRIVER, true);
+    enable_kind(cupti, CUPTI_RUNTIME, true);
+    for (uint32_t id = 1; id < MOST_IDS; id++) {
+        cupti->ActivityEnableDriverApi(id, false);
+        cupti->ActivityEnableRuntimeApi(id, false);
+    }
+}
+
 void calls_enable(const struct cupti *cupti, bool is_on)
 {
     if (!can_choose(cupti)) {
-        if (is_on)
-            cupti->ActivityEnable(CUPTI_RUNTIME);
-        else
-            cupti->ActivityDisable(CUPTI_RUNTIME);
+        enable_kind(cupti, CUPTI_RUNTIME, is_on);
         return;
     }
+    if (is_attached && is_on)
+        enable_no_calls(cupti);
     for (size_t i = 0; i < sizeof driver_launches / sizeof *driver_launches; i++)
         enable(cupti, CUPTI_DOMAIN_DRIVER, driver_launches[i], is_on);
     for (size_t i = 0; i < sizeof runtime_launches / sizeof *runtime_launches; i++)
         enable(cupti, CUPTI_DOMAIN_RUNTIME, runtime_launches[i], is_on);
     for (size_t i = 0; i < chosen_count; i++)
         enable(cupti, chosen[i].domain, chosen[i].id, is_on);
+    if (is_attached && !is_on) {
+        enable_kind(cupti, CUPTI_DRIVER, false);
+        enable_kind(cupti, CUPTI_RUNTIME, false);
+    }
 }

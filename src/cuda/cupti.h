@@ -224,6 +224,7 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
     FUNCTION(SetThreadIdType, (uint32_t type))                                                     \
     FUNCTION(GetGraphNodeId, (void *node, uint64_t *id))                                           \
     FUNCTION(GetGraphId, (void *graph, uint32_t *id))                                              \
+    OPTIONAL(ActivityEnableAndDump, (uint32_t kind))                                               \
     OPTIONAL(ActivityEnableDriverApi, (uint32_t id, uint8_t enable))                               \
     OPTIONAL(ActivityEnableRuntimeApi, (uint32_t id, uint8_t enable))                              \
     CUPTI_PM_FUNCTIONS(OPTIONAL)

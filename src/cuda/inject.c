@@ -1,7 +1,8 @@
 /*
  * libkymo-cuda in the life of its process: the driver loads it with the program's first CUDA call
  * (CUDA_INJECTION64_PATH) and calls InitializeInjection. It records until the capture or the
- * program ends; a call after the next capture has begun lets it record that too.
+ * program ends; a call after the next capture has begun lets it record that too. A program that has
+ * used CUDA before loads it itself and calls kymo_cuda_attach.
  */
 #include "cuda/activity.h"
 #include "cuda/buffers.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 
 static struct cupti cupti;
-static bool is_running;
+static bool is_running, is_attached;
 static struct lock lock = LOCK_INITIALIZER;
 
 static void complain(const struct error *err)
@@ -87,7 +88,7 @@ static bool start(char problem[static 256])
     }
     counters_start(&options);
     pm_sampling_start(&cupti, &options);
-    if (!activity_start(&cupti, &options, problem))
+    if (!activity_start(&cupti, &options, is_attached, problem))
         return give_up();
     if (!worker_start(&options)) {
         snprintf(problem, 256, "there is no thread for it");
@@ -140,8 +141,7 @@ static void watch(void)
     atexit(stop);
 }
 
-KYMO_API int InitializeInjection(void);
-KYMO_API int InitializeInjection(void)
+static int record(bool attached)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     char problem[256] = "";
@@ -150,10 +150,23 @@ KYMO_API int InitializeInjection(void)
     undisturbed_once(&once, watch);
     lock_take(&lock);
     if (!is_running) {
+        is_attached = is_attached || attached;
         is_running = start(problem);
         if (!is_running)
             say("GPUs are not recorded: %s", problem);
     }
     lock_release(&lock);
     return 1;
+}
+
+KYMO_API int InitializeInjection(void);
+KYMO_API int InitializeInjection(void)
+{
+    return record(false);
+}
+
+KYMO_API int kymo_cuda_attach(void);
+KYMO_API int kymo_cuda_attach(void)
+{
+    return record(true);
 }

@@ -4,6 +4,8 @@
  *
  *   MOCK_CUPTI_VERSION   what cuptiGetVersion says
  *   MOCK_CUPTI_ERRORS    results of functions, as "cuptiSubscribe=39 cuptiActivityEnable(10)=21"
+ *   MOCK_CUPTI_ATTACHED  single calls are recorded only while their kind is on, as in a program
+ *                        that has used CUDA before
  *   MOCK_CUPTI_LOG       a file to which calls are appended, one per line
  */
 #include "mock_cupti.h"
@@ -28,7 +30,7 @@ static struct {
     completed complete;
     callback call;
     void *user;
-    bool kinds[KINDS], calls[2][CALLS], resources[64];
+    bool kinds[KINDS], calls[2][CALLS], left_out[2][CALLS], resources[64];
     bool is_zeroed, is_held;
     uint8_t *buffer;
     size_t size, used, dropped;
@@ -155,11 +157,18 @@ static uint32_t enable_call(uint32_t kind, uint32_t id, uint8_t is_on)
         return INVALID;
     pthread_mutex_lock(&mock.lock);
     mock.calls[kind - DRIVER][id] = is_on;
+    mock.left_out[kind - DRIVER][id] = !is_on;
     pthread_mutex_unlock(&mock.lock);
     return DONE;
 }
 
 #ifndef MOCK_WITHOUT_SINGLE_CALLS
+API uint32_t cuptiActivityEnableAndDump(uint32_t kind)
+{
+    RETURN_ERROR("cuptiActivityEnableAndDump(%u)", kind);
+    return enable_kind(kind, true);
+}
+
 API uint32_t cuptiActivityEnableDriverApi(uint32_t id, uint8_t is_on)
 {
     RETURN_ERROR("cuptiActivityEnableDriverApi(%u,%u)", id, is_on);
@@ -289,8 +298,11 @@ static bool is_enabled(const uint32_t *head)
 {
     if (head[0] >= KINDS)
         return false;
-    return mock.kinds[head[0]] || ((head[0] == DRIVER || head[0] == RUNTIME) && head[1] < CALLS &&
-                                   mock.calls[head[0] - DRIVER][head[1]]);
+    if ((head[0] != DRIVER && head[0] != RUNTIME) || head[1] >= CALLS)
+        return mock.kinds[head[0]];
+    if (mock.kinds[head[0]])
+        return !mock.left_out[head[0] - DRIVER][head[1]];
+    return !getenv("MOCK_CUPTI_ATTACHED") && mock.calls[head[0] - DRIVER][head[1]];
 }
 
 static void put_record(const void *data, size_t size)

@@ -18,7 +18,8 @@
  *   category DOMAIN NUMBER NAME, thread NUMBER NAME, stream HANDLE NAME
  *   clock                          prints what CUPTI's clock says
  *   say TEXT, wait                 prints a line; reads one
- *   stop, begin                    kymo_stop; kymo_start, and InitializeInjection again
+ *   stop, begin, attach            kymo_stop; kymo_start, and InitializeInjection again or
+ *                                  kymo_cuda_attach
  *   fork                           the child does the rest, and the parent when it has ended
  *   exit N, _exit N, kill
  */
@@ -435,14 +436,25 @@ static void fork_child(const char *rest)
     }
 }
 
-static void begin_again(const char *rest)
+static void begin_with(const char *function)
 {
-    (void)rest;
     struct kymo_options options = KYMO_OPTIONS;
     ((int (*)(struct kymo_options *))symbol("kymo_options_from_environment"))(&options);
     if (((int (*)(const struct kymo_options *))symbol("kymo_start"))(&options) != 0)
         exit(3);
-    ((int (*)(void))symbol("InitializeInjection"))();
+    ((int (*)(void))symbol(function))();
+}
+
+static void begin_again(const char *rest)
+{
+    (void)rest;
+    begin_with("InitializeInjection");
+}
+
+static void attach(const char *rest)
+{
+    (void)rest;
+    begin_with("kymo_cuda_attach");
 }
 
 static void init_cuda(const char *rest)
@@ -550,6 +562,7 @@ static const struct {
     {"wait", wait_for_line},
     {"stop", stop},
     {"begin", begin_again},
+    {"attach", attach},
     {"fork", fork_child},
     {"exit", leave},
     {"_exit", leave_at_once},

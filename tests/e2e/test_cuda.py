@@ -132,7 +132,8 @@ def test_what_is_asked_of_cupti(kymo, machine, tmp_path):
     machine.play(tmp_path / "out", ["init", kernel(1)], MOCK_CUPTI_LOG=str(tmp_path / "log"))
     calls = (tmp_path / "log").read_text().split()
     enabled = {call for call in calls if call.startswith("cuptiActivityEnable(")}
-    assert enabled == {f"cuptiActivityEnable({kind})" for kind in (1, 2, 8, 10, 17, 22, 38, 49, 50)}  # no kind of API calls
+    assert enabled == {f"cuptiActivityEnable({kind})" for kind in (1, 2, 10, 17, 22, 38, 49, 50)}  # no kind of API calls
+    assert "cuptiActivityEnableAndDump(8)" in calls  # devices that are there already
     assert "cuptiActivityEnableRuntimeApi(211,1)" in calls
     assert "cuptiActivitySetAttribute(5,1,1)" in calls  # buffers are zeroed already
     assert calls.index("cuptiActivitySetAttribute(5,1,1)") < calls.index("cuptiActivityRegisterCallbacks")
@@ -528,6 +529,19 @@ def test_versions_that_cannot_choose_single_calls_record_those_of_the_runtime(ky
     (tmp_path / "libcupti.so.13").symlink_to(old)  # for the program
     machine.play(tmp_path / "out", script, KYMO_CUPTI=str(old), LD_LIBRARY_PATH=f"{tmp_path}:{machine.folder}")
     assert [call["name"] for call in only_trace(tmp_path / "out").calls()] == ["cuda9"]
+
+
+def test_in_a_program_that_has_used_cuda_before_launches_are_recorded_and_no_other_calls(kymo, machine, tmp_path):
+    def calls(start):
+        return [line("runtime_call", VERSION, id=9, start=start, end=start + 1),
+                line("driver_call", VERSION, id=307, start=start, end=start + 1),
+                line("runtime_call", VERSION, id=211, start=start, end=start + 1)]
+
+    script = ["init", "stop", "attach", *calls(5), "stop", *calls(6), "attach", *calls(7)]
+    _, errors = machine.play(tmp_path / "out", script, MOCK_CUPTI_ATTACHED="1")
+    assert errors == ""
+    found = [[(call["name"], call["start"]) for call in Trace(path).calls()] for path in (tmp_path / "out").rglob("gpu_trace.pb")]
+    assert sorted(found) == [[], [("cu307", 5), ("cuda211", 5)], [("cu307", 7), ("cuda211", 7)]]
 
 
 # ---- The life of programs ---------------------------------------------------------------------

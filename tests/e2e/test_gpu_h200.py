@@ -3,6 +3,7 @@
 import collections
 import gzip
 import json
+import lzma
 import statistics
 import tarfile
 
@@ -79,3 +80,33 @@ def test_kernels_are_those_that_torch_profiler_says(torch):
         for row in theirs)
     assert sum(row["duration_ns"] for row in ours) / 1e3 == pytest.approx(sum(row["dur"] for row in theirs), rel=0.02)
     assert all(row["launch_event_id"] is not None for row in ours)
+
+
+# ---- Traces of kymo.profiler, begun in programs that had used CUDA before ----------------------
+
+ATTACHED_STEPS = 3
+
+
+def attached(kymo, folder, name):
+    capture = folder / f"{name}.xplane.pb"
+    capture.write_bytes(lzma.decompress((DATA / "gpu" / f"{name}_attached_h200.xplane.pb.xz").read_bytes()))
+    return Tables(kymo, capture, folder / "tables")
+
+
+@pytest.mark.parametrize("name, framework, launch", [("jax_gpt", "jax", "cuGraphLaunch"), ("torch_gpt", "torch", "cudaLaunchKernel")])
+def test_a_trace_has_the_kernels_that_the_frameworks_own_profiler_says(kymo, tmp_path, name, framework, launch):
+    with gzip.open(DATA / "gpu" / "attached_h200.kernels.json.gz") as file:
+        theirs = json.load(file)[framework]  # of as many steps
+    tables = attached(kymo, tmp_path, name)
+    ours = tables.rows("GpuKernel")
+    assert collections.Counter(row["name"] for row in ours) == collections.Counter(name for name, _ in theirs)
+    assert sum(row["duration_ns"] for row in ours) == pytest.approx(sum(ns for _, ns in theirs), rel=0.02)
+    # One clock: kernels begin after the calls that launch them, inside the steps.
+    events = {row["id"]: row for row in tables.rows("SystemProfileEvents")}
+    launches = [events[row["launch_event_id"]] for row in ours]
+    assert launch in {row["name"] for row in launches}
+    assert all(row["start_ts"] > call["start_ts"] for row, call in zip(ours, launches, strict=True))
+    steps = [row for row in events.values() if row["name"] == "train"]
+    assert len(steps) == len(tables.rows("Step")) == ATTACHED_STEPS
+    assert all(any(step["start_ts"] <= call["start_ts"] and call["end_ts"] <= step["end_ts"] for step in steps) or
+               call["track_id"] != steps[0]["track_id"] for call in launches)

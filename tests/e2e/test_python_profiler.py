@@ -288,6 +288,7 @@ REFUSED = [
     ("options.advanced_configuration = {'gpu_enable_nvtx_tracking': 'yes'}", "ValueError", ["gpu_enable_nvtx_tracking", "'yes'"]),
     ("options.advanced_configuration = {'gpu_max_activity_api_events': 0}", "ValueError", ["gpu_max_activity_api_events", "-1"]),
     ("options.advanced_configuration = {'gpu_detail': 'sampled=2000/1'}", "ValueError", ["gpu_detail", "do not fit"]),
+    ("options.advanced_configuration = {'gpu_pm_sample_interval_us': 0}", "ValueError", ["gpu_pm_sample_interval_us", "from 1"]),
     ("options.advanced_configuration = {'gpu_detail': 'kernel', 'gpu_enable_cupti_activity_graph_trace': True}", "ValueError", ["contradict"]),
     ("options.advanced_configuration = 3", "TypeError", ["dict"]),
     ("options.host_tracer_level = 4", "ValueError", ["host_tracer_level", "0 to 3"]),
@@ -509,3 +510,20 @@ print("went on", flush=True)
         process.kill()
         process.wait()
     assert [path.name for path in tmp_path.glob("plugins/profile/*/*.pftrace")] == ["perfetto_trace.pftrace"]
+
+
+@pytest.mark.parametrize("key, value", [("gpu_detail", "graph"), ("gpu_enable_cupti_activity_graph_trace", True)])
+def test_whole_graphs_are_not_asked_for_in_a_program_that_runs(tmp_path, key, value):
+    program = f"""
+    import sys, warnings
+    import kymo.profiler as profiler
+    options = profiler.ProfileOptions()
+    options.advanced_configuration = {{{key!r}: {value!r}}}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with profiler.trace(sys.argv[1], profiler_options=options):
+            pass
+    print(len(said), said[0].message, options.advanced_configuration)
+    """
+    output = run(program, tmp_path / "logs")
+    assert output.startswith("1 kymo: kernels of CUDA graphs are recorded") and str({key: value}) in output
