@@ -49,9 +49,9 @@ def read(path):
     return ProfileData.from_file(str(path))
 
 
-def host_lines(path):
+def host_lines(path, name="/host:CPU"):
     """{line: [(name, start, end, stats)]} of the host's threads; names of threads repeat, so these are numbered."""
-    plane = read(path).find_plane_with_name("/host:CPU")
+    plane = read(path).find_plane_with_name(name)
     found = {}
     for number, line in enumerate(plane.lines if plane is not None else []):
         found[number, line.name] = [(event.name, event.start_ns, event.end_ns, dict(event.stats)) for event in line.events]

@@ -8,6 +8,8 @@ import pytest
 
 from python_traces import PACKAGE, host_lines, read, run, trace_of
 
+OURS = "/host:CPU (Kymo)"
+
 pytestmark = [
     pytest.mark.plain_build,
     pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
@@ -56,19 +58,19 @@ def traced(installed, logs, program=TRACE, **variables):
 def test_a_session_has_what_both_record(kymo, tmp_path, installed):
     logs, without = tmp_path / "logs", tmp_path / "without"
     assert traced(installed, logs) == traced(installed, without, KYMO_JAX_PLUGIN="0") == "[CpuDevice(id=0)] cpu\n"
-    lines = host_lines(trace_of(logs))
-    [ours] = [events for events in lines.values() if any(name == "of kymo" for name, *_ in events)]
+    lines, added = host_lines(trace_of(logs)), host_lines(trace_of(logs), OURS)
+    [ours] = [events for events in added.values() if any(name == "of kymo" for name, *_ in events)]
     [theirs] = [events for events in lines.values() if any(name == "of jax" for name, *_ in events)]
     pairs = zip([e for e in ours if e[0] == "of kymo"], [e for e in theirs if e[0] == "of jax"], strict=True)
     for number, (outer, inner) in enumerate(pairs):
         assert outer[3]["i"] == inner[3]["i"] == number
         assert outer[1] <= inner[1] + 1e5 and inner[2] <= outer[2] + 1e5  # one clock, to 0.1 ms
-    # Stacks: most samples are in busy().
-    [samples] = [events for (_, name), events in lines.items() if name.startswith("samples of MainThread")]
-    assert sum(end - start for name, start, end, _ in samples if name.endswith(" busy")) > 0.1e9
+    # Stacks: samples are in busy(), where the time goes; on a busy machine there are few.
+    [samples] = [events for (_, name), events in added.items() if name.startswith("samples of MainThread")]
+    assert sum(end - start for name, start, end, _ in samples if name.endswith(" busy")) > 0.02e9
     # The rest is what JAX writes without Kymo.
     assert {"/host:CPU", "/host:metadata", "Task Environment"} <= {plane.name for plane in read(trace_of(without)).planes}
-    assert not any(name.startswith("samples") for _, name in host_lines(trace_of(without)))
+    assert not host_lines(trace_of(without), OURS)
     document = kymo.ok("view", trace_of(logs), "--output-format", "json")
     assert '"of kymo"' in document and '"of jax"' in document
 
@@ -79,8 +81,8 @@ def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_record
     result = kymo.run("inspect", "-o", tmp_path / "session", sys.executable, "-c", TRACE, tmp_path / "logs",
                       env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"})
     assert result.returncode == 0, result.stderr
-    names = {name for events in host_lines(trace_of(tmp_path / "logs")).values() for name, *_ in events}
-    assert "of jax" in names and "of kymo" not in names
+    trace = trace_of(tmp_path / "logs")
+    assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
     assert "of kymo" in kymo.ok("view", "-d", tmp_path / "session", "--output-format", "json")
 
 
@@ -91,7 +93,8 @@ def test_sessions_follow_one_another_and_leave_nothing_behind(tmp_path, installe
     program = re.sub(r"^    (?=for i|    )", r"      ", program, flags=re.M).replace("busy(0.04)", "busy(0.01)")
     traced(installed, tmp_path / "logs", program, TMPDIR=str(tmp_path / "tmp"))
     for number in range(3):
-        names = [name for events in host_lines(trace_of(tmp_path / "logs" / str(number))).values() for name, *_ in events]
+        trace = trace_of(tmp_path / "logs" / str(number))
+        names = [name for plane in ("/host:CPU", OURS) for events in host_lines(trace, plane).values() for name, *_ in events]
         assert names.count("of kymo") == names.count("of jax") == 5
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -104,8 +107,8 @@ def test_without_the_program_the_session_has_what_jax_records(tmp_path, installe
     for library in ("libkymo-server.so", "libkymo.so.0"):
         (libraries / library).write_bytes((PACKAGE.parents[1] / library).read_bytes())
     traced(installed, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere")
-    names = {name for events in host_lines(trace_of(tmp_path / "logs")).values() for name, *_ in events}
-    assert "of jax" in names and "of kymo" not in names
+    trace = trace_of(tmp_path / "logs")
+    assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
 
 
 def test_it_takes_little_time_to_register(installed):

@@ -483,10 +483,9 @@ def test_the_plug_in_inside_jax_does_not_record_what_is_recorded(tmp_path):
                 with profiler.TraceAnnotation("work"):
                     time.sleep(0.05)
     """, tmp_path)
-    planes = {name: [plane.name for plane in read(trace_of(tmp_path / name)).planes] for name in ("ours", "theirs")}
-    events = {name: [event[0] for events in host_lines(trace_of(tmp_path / name)).values() for event in events] for name in planes}
-    assert events["ours"].count("work") == events["theirs"].count("work") == 1
-    assert planes["ours"].count("mem_usage") == planes["theirs"].count("mem_usage") == 1
+    planes = {name: {plane.name for plane in read(trace_of(tmp_path / name)).planes} for name in ("ours", "theirs")}
+    assert "/host:CPU (Kymo)" in planes["theirs"] and not any("(Kymo)" in name for name in planes["ours"])
+    assert "work" in {event[0] for events in host_lines(trace_of(tmp_path / "ours")).values() for event in events}
 
 
 def test_the_link_shows_the_trace_until_the_user_goes_on(tmp_path):

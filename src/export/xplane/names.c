@@ -377,6 +377,8 @@ static void put_plane_name(const struct naming *naming, struct intern *names)
     output_write(&unique, name.data, name.size);
     if (!naming->space->is_copy && intern_find(names, name) != INTERN_NONE)
         output_format(&unique, " [%lld]", (long long)catalog->tracks.items[source->parent].id);
+    if (naming->space->guest && naming->space->guest->suffix)
+        output_format(&unique, "%s", naming->space->guest->suffix);
     name = (struct text){unique.data, unique.size};
     intern_add(names, name);
     if (name.size > 0)

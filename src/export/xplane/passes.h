@@ -90,6 +90,7 @@ struct xspace_guest {
     uint64_t most_type, most_stat;         /* largest ids of metadata in its host plane */
     struct intern names;
     struct idmap stats; /* number in names -> id of stat metadata */
+    const char *suffix; /* of the names of our planes, or NULL */
 };
 
 /* A lane, or all counters of a source. */

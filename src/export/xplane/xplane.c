@@ -103,11 +103,12 @@ bool export_xplane_with(struct source *source, const char *other, struct pool *p
     return ok;
 }
 
-/* As if merged with a capture that has nothing, and begins where the clock does. */
+/* As if merged with a capture that has nothing, and begins where the clock does. XLA merges planes
+ * of one name, and in these lines of one id. */
 bool export_xplane_plugin(struct source *source, struct pool *pool, uint64_t max_bytes,
                           struct output *out, struct error *err)
 {
-    struct xspace_guest guest = {.plane = XSPACE_NO_PLANE};
+    struct xspace_guest guest = {.plane = XSPACE_NO_PLANE, .suffix = " (Kymo)"};
     return write_whole(source, &guest, pool, max_bytes, out, err);
 }
 
