@@ -391,8 +391,8 @@ API uint32_t cuptiProfilerHostEvaluateToGpuValues(struct values_parameters *p)
 
 static void add_sample(uint32_t device, uint64_t start, uint64_t end, double value)
 {
-    check(device < DEVICES && mock.count[device] < SAMPLES, "there is no room for samples");
     pthread_mutex_lock(&mock.lock);
+    check(device < DEVICES && mock.count[device] < SAMPLES, "there is no room for samples");
     mock.queue[device][mock.count[device]++] = (struct sample){start, end, value};
     pthread_mutex_unlock(&mock.lock);
 }
