@@ -117,6 +117,18 @@ def test_what_is_wrong_is_said(package, profile):
         package.open("/none/of/these")
 
 
+def test_errors_are_the_programs_sentences_without_what_its_log_has_before_them(kymo, package, profile, tmp_path):
+    damaged = tmp_path / "a.xplane.pb"
+    damaged.write_bytes(b"\x0a\xff")
+    sentence = kymo.refuses("view", damaged, "--output-format", "summary-json").partition("] ")[2].strip()
+    with pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"):
+        package.open(damaged).summary
+    with pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"):
+        package.open(damaged).serve()
+    with pytest.raises(ValueError, match="^Parser Error: syntax error"):
+        profile.sql("SELEC 1")
+
+
 def test_neither_pandas_nor_pyarrow_is_imported_unless_asked_for():
     run(f"""
         import sys

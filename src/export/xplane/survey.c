@@ -38,8 +38,9 @@ static bool has_value(const struct xspace *space, const struct batch *batch, uin
     struct arg_list args = batch_args(batch, event);
     if (args.count == 0)
         return false;
+    bool is_number = args.items[0].type <= ARG_DOUBLE;
     double number = arg_number(&args.items[0]);
-    if (memcmp(&number, &batch->value[event], sizeof number) == 0)
+    if (is_number && memcmp(&number, &batch->value[event], sizeof number) == 0)
         return true;
     const struct arg *series =
         catalog_arg(catalog, &catalog->tracks.items[batch->track].args, TEXT("series"));
