@@ -437,7 +437,7 @@ SERVER = PACKAGE.parents[1] / "libkymo-server.so"
 @pytest.mark.slow
 @pytest.mark.skipif(not SERVER.exists(), reason="built without the server")
 @pytest.mark.parametrize("module", MODULES)
-def test_the_server_of_the_guide_starts_once_and_stops(kymo, tmp_path, module):
+def test_the_server_of_the_guide_starts_once_gives_what_xla_does_and_stops(kymo, tmp_path, module):
     run_traced(module, f"""
         import os, socket, subprocess, threading
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -450,23 +450,35 @@ def test_the_server_of_the_guide_starts_once_and_stops(kymo, tmp_path, module):
         server = profiler.start_server(port)
         assert server is not None
         assert refused(profiler.start_server, port) == "Only one profiler server can be active at a time."
+        f = jax.jit(lambda x: (x @ x).sum())
+        x = jax.numpy.ones((50, 50))
         is_over = False
         def work_on():
             while not is_over:
                 with profiler.TraceAnnotation("work"):
-                    sum(range(1000))
+                    f(x).block_until_ready()
         thread = threading.Thread(target=work_on)
         thread.start()
-        result = subprocess.run([{str(kymo.path)!r}, "capture", "--connect", f"localhost:{{port}}", "--duration-ms", "300", "-o", logs],
-                                capture_output=True, text=True)
+        connect = [{str(kymo.path)!r}, "capture", "--connect", f"localhost:{{port}}", "--duration-ms", "300", "-o", logs + "/kymo"]
+        collect = [sys.executable, "-m", "jax.collect_profile", str(port), "300", "--log_dir", logs + "/jax", "--no_perfetto_link"]
+        for command in (connect, collect)[:1 if profiler is jax.profiler else 2]:
+            result = subprocess.run(command, capture_output=True, text=True)
+            assert result.returncode == 0, result.stderr
         is_over = True
         thread.join()
-        assert result.returncode == 0, result.stderr
         del server
         profiler.stop_server()
         assert refused(profiler.stop_server) == "No active profiler server."
     """, tmp_path)
-    assert "work" in {event[0] for events in host_lines(trace_of(tmp_path)).values() for event in events}
+    for client in ("kymo", "jax") if module == "kymo.profiler" else ("kymo",):
+        path = trace_of(tmp_path / client)
+        [working] = [events for events in host_lines(path).values() if any(event[0] == "work" for event in events)]
+        calls = nesting(working, {"work", "PjitFunction(<lambda>)"})
+        assert sum(pair == ((0, "work"), (1, "PjitFunction(<lambda>)")) for pair in zip(calls, calls[1:])) > 2, "XLA's are inside"
+        names = {event[0] for events in host_lines(path).values() for event in events}
+        assert any(name.startswith("$") for name in names) == (client == "jax"), "functions of Python for the client that wants them"
+        assert {"/host:CPU", "/host:metadata", "Task Environment"} <= {plane.name for plane in read(path).planes}
+        assert not any(name.endswith("(Kymo)") for name in (plane.name for plane in read(path).planes))
 
 
 @pytest.mark.slow
