@@ -1,6 +1,7 @@
 """kymo.profiler in place of jax.profiler: the examples of XProf's guide and more, run with both; jaxlib, XProf and Kymo read
 what was written."""
 
+import gzip
 import json
 import pathlib
 import platform
@@ -20,6 +21,8 @@ pytestmark = [
     pytest.mark.plain_build,
     pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
 ]
+
+MERGE = ROOT / "tests" / "data" / "xplane" / "jax_matmul_h200.xplane.pb"
 
 # Of the examples: what they trace, without the lines that differ.
 MATMUL = """
@@ -216,6 +219,7 @@ def test_a_program_without_jax_is_traced(kymo, tmp_path):
         options = profiler.ProfileOptions()
         options.python_tracer_level = 0
         options.session_id = "first"
+        options.advanced_configuration = {"kymo_trace_json": True}
         with profiler.trace(logs, create_perfetto_trace=True, profiler_options=options):
             for step in range(2):
                 with profiler.StepTraceAnnotation("train", step_num=step):
@@ -223,12 +227,40 @@ def test_a_program_without_jax_is_traced(kymo, tmp_path):
         assert "jax" not in sys.modules
     """, tmp_path, head=PLAIN)
     run_dir = tmp_path / "plugins" / "profile" / "first"
-    assert {path.name for path in run_dir.iterdir()} == {socket.gethostname() + ".xplane.pb", "perfetto_trace.pftrace"}
+    host = socket.gethostname()
+    assert {path.name for path in run_dir.iterdir()} == {host + ".xplane.pb", host + ".trace.json.gz", "perfetto_trace.pftrace"}
+    with gzip.open(run_dir / (host + ".trace.json.gz")) as file:
+        assert [entry["args"] for entry in json.load(file)["traceEvents"] if entry.get("ph") == "X"] == [{"step_num": "0"}, {"step_num": "1"}]
     [events] = [events for events in host_lines(trace_of(tmp_path)).values() if events]
     assert [(name, stats) for name, _, _, stats in events] == [("train", {"_r": 1, "step_num": 0}), ("train", {"_r": 1, "step_num": 1})]
     assert all(end - start >= 2_000_000 for _, start, end, _ in events)
     summary = kymo.json("view", tmp_path, "--output-format", "summary-json")
     assert '"train"' in json.dumps(summary)
+
+
+def entries(path):
+    """What a trace.json.gz has, in any order; times to the picosecond."""
+    with gzip.open(path) as file:
+        document = json.load(file)
+    found = document.pop("traceEvents")
+    for entry in found:
+        entry.update({key: round(float(entry[key]), 6) for key in ("ts", "dur") if key in entry})
+    return document, sorted(json.dumps(entry, sort_keys=True) for entry in found)
+
+
+def test_the_json_is_what_jaxlib_makes_of_the_same_trace(tmp_path):
+    """Processes, threads, times, names and args of a GPU and its host."""
+    run("""
+        import sys
+        import kymo._trace_json
+        from jaxlib import _profiler
+        kymo._trace_json.write(sys.argv[1], sys.argv[2])
+        session = _profiler.ProfilerSession(_profiler.ProfileOptions())
+        session.stop()
+        session.export(open(sys.argv[1], "rb").read(), sys.argv[3])
+    """, MERGE, tmp_path / "ours.json.gz", tmp_path)
+    [theirs] = tmp_path.glob("plugins/profile/*/*.trace.json.gz")
+    assert entries(tmp_path / "ours.json.gz") == entries(theirs)
 
 
 def test_traces_of_one_second_do_not_replace_each_other(tmp_path):
@@ -403,9 +435,6 @@ def test_importing_the_profiler_is_quick_and_imports_little():
         print(time.process_time() - begin)
     """)) for _ in range(5))
     assert seconds < 0.05
-
-
-MERGE = ROOT / "tests" / "data" / "xplane" / "jax_matmul_h200.xplane.pb"
 
 
 def test_a_merge_that_cannot_be_is_refused(kymo, tmp_path):
