@@ -206,6 +206,36 @@ def test_xprof_finds_the_same_steps_and_threads_in_both(tmp_path):
     assert {str(group) for _, group, _ in grouped[1]} == {"0", "1", "2"}, "what a step did belongs to it"
 
 
+def ask(address):
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        data = answer.read()
+        return json.loads(gzip.decompress(data) if answer.headers["Content-Encoding"] == "gzip" else data)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="there is no XProf for it")
+def test_tensorboard_shows_what_was_traced(tmp_path):
+    """Its profile plug-in lists the run and its tools, and answers for the overview and the timeline."""
+    run_traced("kymo.profiler", ANNOTATED, tmp_path / "logs")
+    path = trace_of(tmp_path / "logs")
+    server = subprocess.Popen([sys.executable, "-m", "tensorboard.main", "--logdir", tmp_path / "logs", "--port", "0", "--host", "127.0.0.1",
+                               "--load_fast", "false"], stderr=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        said = next(line for line in server.stderr if " at http://" in line)
+        plug_in = re.search(r"http://\S+/", said)[0] + "data/plugin/profile/"
+        assert ask(plug_in + "runs") == [path.parent.name]
+        chosen = f"?run={path.parent.name}&host={socket.gethostname()}"
+        tools = ask(plug_in + "run_tools" + chosen)
+        assert {"overview_page", "trace_viewer@"} <= set(tools)
+        overview = json.dumps(ask(plug_in + "data" + chosen + "&tag=overview_page"))
+        assert "steptime_ms_average" in overview
+        events = ask(plug_in + "data" + chosen + "&tag=trace_viewer@")["traceEvents"]
+        assert {"train 0", "train 1", "train 2"} <= {event.get("name") for event in events}
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
 PLAIN = """
 import sys, time
 import kymo.profiler as profiler

@@ -99,6 +99,16 @@ def test_a_query_becomes_an_arrow_table_with_the_types_of_the_columns(profile):
     assert profile.sql("SELECT name FROM SystemProfileEvents WHERE false").num_rows == 0
 
 
+def test_a_query_becomes_a_data_frame_of_pandas(profile):
+    query = "SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, max(step_id) AS step FROM SystemProfileEvents GROUP BY ALL ORDER BY ALL"
+    frame, rows = profile.sql(query, format="pandas"), profile.sql(query, format="rows")
+    assert [kind.kind for kind in frame.dtypes[["count", "ms"]]] == ["i", "f"] and len(frame) == len(rows) > 50
+    assert frame["name"].tolist() == [row["name"] for row in rows]
+    assert frame["count"].tolist() == [row["count"] for row in rows]
+    assert frame["ms"].sum() == pytest.approx(sum(row["ms"] for row in rows))
+    assert frame["step"].isna().tolist() == [row["step"] is None for row in rows]
+
+
 def test_rows_steps_events_and_summary_are_those_of_the_program(kymo, profile):
     assert profile.sql("SELECT count(*) AS n FROM Step", format="rows") == [{"n": 20}]
     assert [step["number"] for step in profile.steps] == list(range(20))
