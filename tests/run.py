@@ -152,10 +152,11 @@ def end_to_end_tests(name, binary, *arguments):
 
 
 def types():
-    started = time.time()
-    result = call(["nice", "npm", "run", "--silent", "check"])
-    bad = int(result.returncode != 0)
-    report("UI type check", 1 - bad, bad, time.time() - started, result.stdout)
+    for name, command in (("UI", ["npm", "run", "--silent", "check"]), ("Python", [sys.executable, "-m", "mypy"])):
+        started = time.time()
+        result = call(["nice", *command])
+        bad = int(result.returncode != 0)
+        report(f"{name} type check", 1 - bad, bad, time.time() - started, result.stdout)
 
 
 def vitest(*arguments):

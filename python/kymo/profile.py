@@ -197,7 +197,7 @@ class Page:
                 return line.split()[-1].decode()
         said = self._process.stderr.read().decode(errors="replace").strip()
         self.close()
-        raise RuntimeError(said or "the page could not be served")
+        raise RuntimeError(_program.reason(said) or "the page could not be served")
 
     def is_running(self) -> bool:
         return self._process.poll() is None
