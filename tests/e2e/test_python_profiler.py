@@ -1,6 +1,7 @@
 """kymo.profiler in place of jax.profiler: the examples of XProf's guide and more, run with both; jaxlib, XProf and Kymo read
 what was written."""
 
+import collections
 import gzip
 import json
 import pathlib
@@ -49,9 +50,14 @@ profiler.start_trace(logs, profiler_options=options)
 }
 
 
-def xla_names(path):
-    """Names of XLA's own events that do not depend on time: functions that were called."""
-    return {name for events in host_lines(path).values() for name, *_ in events if name.startswith("PjitFunction")}
+# Events that come when a thread has to wait, or when Python has let go of something: their number differs from run to run.
+BY_CHANCE = re.compile(r"thread_?pool|wait|CollectGarbage", re.IGNORECASE)
+
+
+def xla_events(path):
+    """How often XLA's own events are there, by name; those of Python's functions are compared elsewhere."""
+    return collections.Counter(name for events in host_lines(path).values() for name, *_ in events
+                               if not name.startswith("$") and not BY_CHANCE.search(name))
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -66,10 +72,10 @@ def test_an_example_of_the_guide_gives_the_same_with_both(kymo, tmp_path, exampl
         assert re.fullmatch(r"\d{4}(_\d\d){5}", path.parent.name)
         data = read(path)
         planes = {plane.name for plane in data.planes}
-        found[module] = xla_names(path), {"Task Environment", "/host:metadata"} & planes
+        found[module] = xla_events(path), {"Task Environment", "/host:metadata"} & planes
         kymo.ok("view", logs, "--output-format", "summary-text")
     assert found["jax.profiler"] == found["kymo.profiler"]
-    assert bool(found["kymo.profiler"][0]) == (example != "options")
+    assert (found["kymo.profiler"][0].total() > 300) == (example != "options")
     left = {path.name for path in (tmp_path / "kymo.profiler").iterdir()}
     assert left == {"plugins"}, "nothing else is left"
 
