@@ -89,7 +89,7 @@ static bool read_computation(struct catalog *catalog, struct program *program, s
         if (field.tag != COMPUTATION_INSTRUCTIONS)
             continue;
         struct operation *op = array_push(&program->operations);
-        *op = (struct operation){0};
+        *op = (struct operation){OPERATION_COSTS_UNKNOWN};
         if (!read_instruction(catalog, pb_enter(&field), op))
             return false;
     }
