@@ -204,19 +204,21 @@ static void put_convolution(struct output *out, const struct hlo_instruction *at
 
 static void put_slices(struct output *out, const struct hlo_instruction *at)
 {
-    struct pb_reader in = at->bytes;
+    struct pb_reader in = at->bytes, looking = in;
     struct pb_field field;
-    bool is_first = true;
+    bool is_first = true, has_strides = false;
+    while (pb_next(&looking, &field))
+        has_strides |=
+            field.tag == PB_TAG(HLO_SLICES, PB_BYTES) && hlo_number(pb_enter(&field), 3) != 1;
     output_text(out, ", slice={");
     while (pb_next(&in, &field)) {
         if (field.tag != PB_TAG(HLO_SLICES, PB_BYTES))
             continue;
         struct pb_reader slice = pb_enter(&field);
-        int64_t stride = hlo_number(slice, 3);
         output_format(out, "%s[%" PRId64 ":%" PRId64, is_first ? "" : ", ", hlo_number(slice, 1),
                       hlo_number(slice, 2));
-        if (stride != 1)
-            output_format(out, ":%" PRId64, stride);
+        if (has_strides)
+            output_format(out, ":%" PRId64, hlo_number(slice, 3));
         output_char(out, ']');
         is_first = false;
     }
@@ -778,7 +780,18 @@ void put_attributes(struct output *out, const struct hlo_module *module,
 {
     put_of_opcode(out, at);
     put_callees(out, module, at);
-    put_shardings(out, at);
-    put_frontend(out, at);
-    put_predecessors(out, module, at);
+    struct pb_reader in = at->bytes;
+    struct pb_field field;
+    bool has_sharding = false, has_frontend = false, has_predecessors = false;
+    while (pb_next(&in, &field)) {
+        has_sharding |= field.tag >> 3 == HLO_SHARDING;
+        has_frontend |= field.tag >> 3 == HLO_FRONTEND;
+        has_predecessors |= field.tag >> 3 == HLO_CONTROL;
+    }
+    if (has_sharding)
+        put_shardings(out, at);
+    if (has_frontend)
+        put_frontend(out, at);
+    if (has_predecessors)
+        put_predecessors(out, module, at);
 }
