@@ -122,15 +122,23 @@ static void merge_operations(const struct merging *merging, const struct program
                              struct program *program)
 {
     const struct operation *operation;
-    array_each (operation, &from->operations)
-        *array_push(&program->operations) =
-            (struct operation){.name = string(merging, operation->name),
-                               .opcode = string(merging, operation->opcode),
-                               .op_name = string(merging, operation->op_name),
-                               .computation = string(merging, operation->computation),
-                               .file = string(merging, operation->file),
-                               .line = operation->line,
-                               .frame = operation->frame};
+    array_each (operation, &from->operations) {
+        struct operation *added = array_push(&program->operations);
+        *added = *operation;
+        added->name = string(merging, operation->name);
+        added->opcode = string(merging, operation->opcode);
+        added->op_name = string(merging, operation->op_name);
+        added->computation = string(merging, operation->computation);
+        added->file = string(merging, operation->file);
+        added->category = string(merging, operation->category);
+        added->shape = string(merging, operation->shape);
+        added->expression = string(merging, operation->expression);
+        added->compute_type = string(merging, operation->compute_type);
+    }
+    for (size_t i = 0; i < from->operands.count; i++)
+        *array_push(&program->operands) = from->operands.items[i];
+    for (size_t i = 0; i < from->callees.count; i++)
+        *array_push(&program->callees) = string(merging, from->callees.items[i]);
     const struct stack_frame *frame;
     array_each (frame, &from->frames)
         *array_push(&program->frames) =
@@ -148,7 +156,8 @@ static void merge_programs(const struct merging *merging)
         struct program program = {.host = from->host + merging->map->first_host,
                                   .name = string(merging, from->name),
                                   .label = string(merging, from->label),
-                                  .id = from->id};
+                                  .id = from->id,
+                                  .proto = from->proto};
         merge_operations(merging, from, &program);
         hlo_index(merging->to, &program);
         *array_push(&merging->to->programs) = program;
