@@ -142,6 +142,8 @@ struct operation {
     /* Of one execution, with the computations it calls; NAN and -1 when unknown. */
     double flops, matrix_flops, xprof_flops;
     int64_t bytes_accessed, bytes_read, bytes_written;
+    uint32_t schedule_index; /* in the order in which its computation executes */
+    bool is_fused;           /* in the body of a fusion: it has no kernel of its own */
 };
 
 #define OPERATION_COSTS_UNKNOWN                                                                    \
