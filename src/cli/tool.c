@@ -1,0 +1,138 @@
+/*
+ * kymo tool: the analyses that users of XProf know.
+ */
+#include "cli/cli.h"
+#include "tools/tools.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static int tool(int count, char **arguments);
+
+const struct command command_tool = {
+    .name = "tool",
+    .summary = "Show an analysis as XProf's tools do: operations, roofline, memory, kernels.",
+    .about =
+        "Prints what XProf's tool of the same name shows, of a capture of any format. PROFILE is a "
+        "name in the workspace, a directory of Parquet files, or a capture that kymo view reads. "
+        "Without NAME, the tools are listed.\n\n"
+        "--format gviz writes what XProf's server answers for the tool, for programs that read "
+        "that; csv and json have the same columns under XProf's ids and some of Kymo's own. Where "
+        "XProf's figures are wrong, docs/xprof-tools.md says how and what is shown instead.",
+    .usage = "[options] [NAME PROFILE|PATH]",
+    .examples =
+        (const char *const[]){
+            "",
+            "kernel_stats gpt",
+            "memory_profile run.xplane.pb",
+            "kernel_stats gpt --format csv --output-file kernels.csv",
+            "memory_profile gpt --format gviz > memory_profile.json",
+            NULL,
+        },
+    .run = tool,
+};
+
+static const char *const formats[] = {"text", "csv", "json", "gviz", NULL};
+
+enum { ROWS_OF_EACH = 25 };
+#define NOT_GIVEN ULONG_MAX
+
+struct tool_call {
+    const struct xprof_tool *tool;
+    const char *format, *host, *group_by, *file, *data_path;
+    unsigned long limit, jobs;
+};
+
+static int list_tools(void)
+{
+    for (size_t i = 0; i < xprof_tool_count; i++)
+        printf("  %-24s %s\n", tool_name(xprof_tools[i]), tool_about(xprof_tools[i]));
+    return finish_printing();
+}
+
+static const struct xprof_tool *find_tool(const char *name)
+{
+    enum { MAX_TOOLS = 32 };
+    const char *names[MAX_TOOLS];
+    const struct xprof_tool *found = tool_find(name);
+    for (size_t i = 0; i < xprof_tool_count && i < MAX_TOOLS; i++)
+        names[i] = tool_name(xprof_tools[i]);
+    if (!found) {
+        fprintf(stderr, "%s tool: unknown tool %s\n", program_name(), name);
+        suggest(name, names, xprof_tool_count, "");
+        fprintf(stderr, "%s tool lists the tools\n", program_name());
+    }
+    return found;
+}
+
+static void explain(void *context, const char *sentence)
+{
+    const struct tool_call *call = context;
+    log_warn("%s has nothing to show: %s", tool_name(call->tool), sentence);
+}
+
+static bool write_tool(const void *context, struct sql_connection *connection,
+                       const char *directory, struct output *out, struct error *err)
+{
+    const struct tool_call *call = context;
+    bool to_file = call->file && strcmp(call->file, "-") != 0;
+    size_t format = 0;
+    (void)directory;
+    while (strcmp(call->format, formats[format]) != 0)
+        format++;
+    unsigned long usual = format == TOOL_TEXT ? ROWS_OF_EACH : 0;
+    unsigned long limit = call->limit == NOT_GIVEN ? usual : call->limit;
+    struct tool_call notice = *call;
+    struct tool_options options = {.format = (enum tool_format)format,
+                                   .host = call->host,
+                                   .group_by = call->group_by,
+                                   .limit = limit,
+                                   .style = style_for(to_file, limit),
+                                   .notice = explain,
+                                   .context = &notice};
+    options.style.has_grouped_digits = true;
+    options.style.has_blank_nulls = true;
+    if (to_file || !isatty(STDOUT_FILENO))
+        options.style.width = SIZE_MAX;
+    return tool_write(call->tool, connection, &options, out, err);
+}
+
+static int tool(int count, char **arguments)
+{
+    struct tool_call call = {
+        .format = formats[0], .group_by = tool_groupings[0], .limit = NOT_GIVEN};
+    const struct option table[] = {
+        {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
+         formats},
+        {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},
+        {"limit", 0, OPTION_NUMBER, &call.limit, "N",
+         "maximum rows of a table, 0 for all (default: 25 as text, else all)", NULL},
+        {"output-file", 0, OPTION_TEXT, &call.file, "FILE",
+         "output file (default: standard output)", NULL},
+        {"data-path", 0, OPTION_TEXT, &call.data_path, "DIR",
+         "workspace directory (default: ~/.local/share/kymo)", NULL},
+        LOG_LEVEL_OPTION,
+        {"jobs", 'j', OPTION_NUMBER, &call.jobs, "N", "threads to use (default: all cores)", NULL},
+    };
+    const char *operands[2];
+    size_t operand_count;
+    int result = options_read(&command_tool, table, sizeof table / sizeof *table, count, arguments,
+                              operands, 2, &operand_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (operand_count == 0)
+        return list_tools();
+    call.tool = find_tool(operands[0]);
+    if (!call.tool)
+        return EXIT_USAGE;
+    if (operand_count == 1) {
+        fprintf(stderr, "%s tool: missing argument: a profile or a capture\n", program_name());
+        return EXIT_USAGE;
+    }
+    return on_profile(&(struct profile_call){.place = operands[1],
+                                             .data_path = call.data_path,
+                                             .file = call.file,
+                                             .jobs = call.jobs,
+                                             .run = write_tool,
+                                             .context = &call});
+}

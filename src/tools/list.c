@@ -1,0 +1,31 @@
+/*
+ * The list of tools, in XProf's order.
+ */
+#include "tools/tool.h"
+
+const struct xprof_tool *const xprof_tools[] = {
+    &kernel_stats,
+    &memory_profile,
+    &perf_counters,
+};
+const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
+
+const char *const tool_groupings[] = {"program", "category", "provenance", "source", NULL};
+
+const struct xprof_tool *tool_find(const char *name)
+{
+    for (size_t i = 0; i < xprof_tool_count; i++)
+        if (strcmp(xprof_tools[i]->name, name) == 0)
+            return xprof_tools[i];
+    return NULL;
+}
+
+const char *tool_name(const struct xprof_tool *tool)
+{
+    return tool->name;
+}
+
+const char *tool_about(const struct xprof_tool *tool)
+{
+    return tool->about;
+}

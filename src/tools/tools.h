@@ -1,0 +1,44 @@
+/*
+ * tools: the analyses that users of XProf know, under XProf's names, as queries over the tables of
+ * a processed profile. Columns have XProf's ids; docs/xprof-tools.md says where figures differ.
+ */
+#ifndef KYMO_TOOLS_H
+#define KYMO_TOOLS_H
+
+#include "export/export.h"
+#include "sql/sql.h"
+
+enum tool_format {
+    TOOL_TEXT,
+    TOOL_CSV,
+    TOOL_JSON, /* an object with a list of records for each table */
+    TOOL_GVIZ, /* what XProf's server answers */
+};
+
+struct tool_options {
+    enum tool_format format;
+    const char *host;     /* NULL: all */
+    const char *group_by; /* of op_profile: one of tool_groupings */
+    uint64_t limit;       /* rows of a table, children of a node; 0: all */
+    struct text_style style;
+    /* Why there is nothing to show, a sentence; may be NULL. */
+    void (*notice)(void *context, const char *sentence);
+    void *context;
+};
+
+extern const char *const tool_groupings[]; /* NULL-terminated */
+
+struct xprof_tool;
+extern const struct xprof_tool *const xprof_tools[];
+extern const size_t xprof_tool_count;
+
+const struct xprof_tool *tool_find(const char *name);
+const char *tool_name(const struct xprof_tool *tool);
+/* One line about it. */
+const char *tool_about(const struct xprof_tool *tool);
+
+/* Writes a tool. */
+bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
+                const struct tool_options *options, struct output *out, struct error *err);
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * Writes tools: their tables for people and scripts, and what XProf's server answers.
+ */
+#include "tools/relations.h"
+
+#include "wire/wire.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
+                struct error *err)
+{
+    struct output query;
+    output_memory(&query);
+    output_write(&query, run->with.data, run->with.size);
+    output_char(&query, ' ');
+    output_write(&query, sql, strlen(sql) + 1);
+    bool ok = sql_query(result, run->connection, query.data, err);
+    output_discard(&query);
+    return ok;
+}
+
+static unsigned form_of(enum tool_format format)
+{
+    return format == TOOL_TEXT ? FOR_PEOPLE : format == TOOL_GVIZ ? FOR_XPROF : FOR_SCRIPTS;
+}
+
+/* A query of the table's columns that the format has. For people, with its titles. */
+static void put_select(struct output *sql, const struct tool_table *table, enum tool_format format)
+{
+    const char *comma = "SELECT ";
+    output_format(sql, ", report AS (%s) ", table->sql);
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct tool_column *column = &table->columns[i];
+        if (!(column->forms & form_of(format)))
+            continue;
+        output_text(sql, comma);
+        comma = ", ";
+        if (format == TOOL_TEXT && column->cell == CELL_NUMBER)
+            output_format(sql, "round(\"%s\", %u)::DECIMAL(38, %u) AS \"%s\"", column->id,
+                          column->digits, column->digits, column->label);
+        else if (format == TOOL_TEXT && column->cell == CELL_FLAG)
+            output_format(sql, "CASE WHEN \"%s\" THEN 'yes' ELSE '' END AS \"%s\"", column->id,
+                          column->label);
+        else
+            output_format(sql, "\"%s\" AS \"%s\"", column->id,
+                          format == TOOL_TEXT ? column->label : column->id);
+    }
+    output_text(sql, " FROM report");
+    output_char(sql, '\0');
+}
+
+static bool query_table(struct sql_result **result, struct tool_run *run,
+                        const struct tool_table *table, struct error *err)
+{
+    struct output sql;
+    output_memory(&sql);
+    put_select(&sql, table, run->options->format);
+    bool ok = tool_query(result, run, sql.data, err);
+    output_discard(&sql);
+    return ok;
+}
+
+static void put_columns(struct json *json, const struct tool_table *table)
+{
+    static const char *const types[] = {
+        [CELL_TEXT] = "string", [CELL_NUMBER] = "number", [CELL_FLAG] = "boolean"};
+    json_key(json, "cols");
+    json_open(json, '[');
+    for (size_t i = 0; i < table->column_count; i++) {
+        const struct tool_column *column = &table->columns[i];
+        if (!(column->forms & FOR_XPROF))
+            continue;
+        json_open(json, '{');
+        json_put_text(json, "id", text_of(column->id));
+        json_put_text(json, "label", text_of(column->label));
+        if (column->role) {
+            json_key(json, "p");
+            json_open(json, '{');
+            json_put_text(json, "role", text_of(column->role));
+            json_close(json, '}');
+        }
+        json_put_text(json, "type", text_of(types[column->cell]));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* XProf has no unknown values: they are 0, empty or false. */
+static void put_cell(struct json *json, const struct tool_column *column, struct text value)
+{
+    bool is_finite = value.size > 0 && strchr("-.0123456789", value.data[0]) &&
+                     !text_starts(value, TEXT("-inf"));
+    json_open(json, '{');
+    if (column->is_hex && is_finite) {
+        struct output hex;
+        output_memory(&hex);
+        output_format(&hex, "0x%" PRIx64, (uint64_t)strtod(value.data, NULL));
+        json_put_text(json, "f", (struct text){hex.data, hex.size});
+        output_discard(&hex);
+    }
+    json_key(json, "v");
+    if (column->cell == CELL_TEXT)
+        json_text(json, value.data ? value : TEXT(""));
+    else if (column->cell == CELL_NUMBER)
+        json_raw(json, is_finite ? value : TEXT("0"));
+    else
+        json_raw(json, value.data ? value : TEXT("false"));
+    json_close(json, '}');
+}
+
+static void put_row(struct json *json, const struct tool_table *table,
+                    const struct sql_result *result, size_t row)
+{
+    size_t cell = 0;
+    json_open(json, '{');
+    json_key(json, "c");
+    json_open(json, '[');
+    for (size_t i = 0; i < table->column_count; i++)
+        if (table->columns[i].forms & FOR_XPROF)
+            put_cell(json, &table->columns[i], sql_value(result, row, cell++));
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static bool put_rows(struct json *json, struct tool_run *run, const struct tool_table *table,
+                     struct error *err)
+{
+    struct sql_result *result = NULL;
+    uint64_t left = run->options->limit ? run->options->limit : UINT64_MAX;
+    json_key(json, "rows");
+    json_open(json, '[');
+    bool ok = query_table(&result, run, table, err);
+    for (size_t rows = 1; ok && rows > 0 && left > 0;) {
+        ok = sql_next(result, &rows, err);
+        for (size_t row = 0; ok && row < rows && left > 0; row++, left--)
+            put_row(json, table, result, row);
+    }
+    sql_free(result);
+    json_close(json, ']');
+    return ok;
+}
+
+/* Members of an object, as text; XProf's properties are all text. */
+static bool put_properties(struct json *json, struct tool_run *run, const struct tool_table *table,
+                           struct error *err)
+{
+    struct sql_result *result = NULL;
+    size_t rows = 0, count = 0;
+    bool ok = tool_query(&result, run, table->properties, err) && sql_next(result, &rows, err);
+    json_open(json, '{');
+    const struct sql_column *columns = ok ? sql_columns(result, &count) : NULL;
+    for (size_t i = 0; ok && rows > 0 && i < count; i++) {
+        struct text value = sql_value(result, 0, i);
+        json_put_text(json, columns[i].name, value.data ? value : TEXT(""));
+    }
+    json_close(json, '}');
+    sql_free(result);
+    return ok;
+}
+
+bool write_gviz(struct tool_run *run, const struct tool_table *table, struct json *json,
+                struct error *err)
+{
+    bool ok = true;
+    json_open(json, '{');
+    if (table->column_count > 0) {
+        put_columns(json, table);
+        if (table->properties) {
+            json_key(json, "p");
+            ok = put_properties(json, run, table, err);
+        }
+        ok = ok && put_rows(json, run, table, err);
+    }
+    json_close(json, '}');
+    return ok;
+}
+
+static bool write_value(struct tool_run *run, const char *sql, struct error *err)
+{
+    struct sql_result *result = NULL;
+    size_t rows = 0;
+    bool ok = tool_query(&result, run, sql, err) && sql_next(result, &rows, err);
+    struct text value = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("{}");
+    if (ok)
+        output_write(run->out, value.data, value.size);
+    sql_free(result);
+    return ok;
+}
+
+static bool write_for_xprof(const struct xprof_tool *tool, struct tool_run *run, struct error *err)
+{
+    struct json json;
+    bool ok = true;
+    if (tool->write_document)
+        return tool->write_document(run, err);
+    if (tool->document)
+        return write_value(run, tool->document, err);
+    json_begin(&json, run->out, false);
+    if (tool->is_list)
+        json_open(&json, '[');
+    for (size_t i = 0; ok && i < tool->table_count; i++)
+        if (tool->tables[i].forms & FOR_XPROF)
+            ok = write_gviz(run, &tool->tables[i], &json, err);
+    if (tool->is_list)
+        json_close(&json, ']');
+    return ok;
+}
+
+void put_tool_title(struct tool_run *run, const char *title)
+{
+    bool is_bold = run->options->style.coloured;
+    output_format(run->out, "%s%s%s\n", is_bold ? "\033[1m" : "", title, is_bold ? "\033[0m" : "");
+}
+
+/* Before a table; in CSV, only if there are several. */
+static void put_heading(struct tool_run *run, const struct tool_table *table, bool is_first,
+                        bool is_only)
+{
+    enum tool_format format = run->options->format;
+    if (format == TOOL_JSON) {
+        output_format(run->out, "%s\"%s\": ", is_first ? "{" : ",\n", table->name);
+        return;
+    }
+    if (!is_first)
+        output_char(run->out, '\n');
+    if (format == TOOL_TEXT)
+        put_tool_title(run, table->title);
+    else if (!is_only)
+        output_format(run->out, "%s\n", table->name);
+}
+
+static size_t tables_of(const struct xprof_tool *tool, unsigned form)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tool->table_count; i++)
+        count += (tool->tables[i].forms & form) != 0;
+    return count;
+}
+
+/* Tables without rows are left out for people. */
+static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, size_t *with_rows,
+                         struct error *err)
+{
+    const struct tool_options *options = run->options;
+    unsigned form = form_of(options->format);
+    struct rows_format format = {.kind = options->format == TOOL_TEXT  ? ROWS_TEXT
+                                         : options->format == TOOL_CSV ? ROWS_CSV
+                                                                       : ROWS_JSON,
+                                 .limit = options->limit,
+                                 .style = options->style};
+    bool is_only = tables_of(tool, form) == 1, is_first = true, ok = true;
+    for (size_t i = 0; ok && i < tool->table_count; i++) {
+        struct sql_result *result = NULL;
+        bool is_empty = true;
+        if (!(tool->tables[i].forms & form))
+            continue;
+        ok = query_table(&result, run, &tool->tables[i], err) &&
+             sql_is_empty(result, &is_empty, err);
+        *with_rows += !is_empty;
+        if (ok && !(is_empty && options->format == TOOL_TEXT)) {
+            put_heading(run, &tool->tables[i], is_first, is_only);
+            is_first = false;
+            ok = export_rows(result, &format, run->out, err);
+        }
+        sql_free(result);
+    }
+    if (ok && options->format == TOOL_JSON)
+        output_text(run->out, is_first ? "{}\n" : "}\n");
+    return ok;
+}
+
+bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
+                const struct tool_options *options, struct output *out, struct error *err)
+{
+    struct tool_run run = {.connection = connection, .options = options, .out = out};
+    size_t with_rows = 0;
+    output_memory(&run.with);
+    bool ok = relations_begin(&run.with, connection, options, err);
+    if (!ok)
+        ;
+    else if (options->format == TOOL_GVIZ)
+        ok = write_for_xprof(tool, &run, err);
+    else
+        ok = write_tables(tool, &run, &with_rows, err);
+    if (ok && with_rows == 0 && options->format != TOOL_GVIZ && options->notice)
+        options->notice(options->context, tool->why);
+    output_discard(&run.with);
+    return ok;
+}
