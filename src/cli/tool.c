@@ -39,7 +39,7 @@ enum { ROWS_OF_EACH = 25 };
 
 struct tool_call {
     const struct xprof_tool *tool;
-    const char *format, *host, *group_by, *file, *data_path;
+    const char *format, *host, *table, *group_by, *file, *data_path;
     unsigned long limit, jobs;
 };
 
@@ -85,6 +85,7 @@ static bool write_tool(const void *context, struct sql_connection *connection,
     struct tool_call notice = *call;
     struct tool_options options = {.format = (enum tool_format)format,
                                    .host = call->host,
+                                   .table = call->table,
                                    .group_by = call->group_by,
                                    .limit = limit,
                                    .style = style_for(to_file, limit),
@@ -105,6 +106,7 @@ static int tool(int count, char **arguments)
         {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
          formats},
         {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},
+        {"table", 0, OPTION_TEXT, &call.table, "TABLE", "only this table (default: all)", NULL},
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
          "maximum rows of a table, 0 for all (default: 25 as text, else all)", NULL},
         {"output-file", 0, OPTION_TEXT, &call.file, "FILE",

@@ -29,3 +29,11 @@ const char *tool_about(const struct xprof_tool *tool)
 {
     return tool->about;
 }
+
+const char *tool_table(const struct xprof_tool *tool, size_t i)
+{
+    for (size_t at = 0; at < tool->table_count; at++)
+        if ((tool->tables[at].forms & FOR_SCRIPTS) && i-- == 0)
+            return tool->tables[at].name;
+    return NULL;
+}

@@ -18,6 +18,7 @@ enum tool_format {
 struct tool_options {
     enum tool_format format;
     const char *host;     /* NULL: all */
+    const char *table;    /* only this one, for people and scripts; NULL: all */
     const char *group_by; /* of op_profile: one of tool_groupings */
     uint64_t limit;       /* rows of a table, children of a node; 0: all */
     struct text_style style;
@@ -36,6 +37,9 @@ const struct xprof_tool *tool_find(const char *name);
 const char *tool_name(const struct xprof_tool *tool);
 /* One line about it. */
 const char *tool_about(const struct xprof_tool *tool);
+
+/* Names of its tables for scripts, the i-th; NULL after the last. */
+const char *tool_table(const struct xprof_tool *tool, size_t i);
 
 /* Writes a tool. */
 bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,

@@ -231,11 +231,17 @@ static void put_heading(struct tool_run *run, const struct tool_table *table, bo
         output_format(run->out, "%s\n", table->name);
 }
 
-static size_t tables_of(const struct xprof_tool *tool, unsigned form)
+static bool is_wanted(const struct tool_run *run, const struct tool_table *table)
+{
+    return (table->forms & form_of(run->options->format)) &&
+           (!run->options->table || strcmp(run->options->table, table->name) == 0);
+}
+
+static size_t count_wanted(const struct tool_run *run, const struct xprof_tool *tool)
 {
     size_t count = 0;
     for (size_t i = 0; i < tool->table_count; i++)
-        count += (tool->tables[i].forms & form) != 0;
+        count += is_wanted(run, &tool->tables[i]);
     return count;
 }
 
@@ -244,17 +250,16 @@ static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, si
                          struct error *err)
 {
     const struct tool_options *options = run->options;
-    unsigned form = form_of(options->format);
     struct rows_format format = {.kind = options->format == TOOL_TEXT  ? ROWS_TEXT
                                          : options->format == TOOL_CSV ? ROWS_CSV
                                                                        : ROWS_JSON,
                                  .limit = options->limit,
                                  .style = options->style};
-    bool is_only = tables_of(tool, form) == 1, is_first = true, ok = true;
+    bool is_only = count_wanted(run, tool) == 1, is_first = true, ok = true;
     for (size_t i = 0; ok && i < tool->table_count; i++) {
         struct sql_result *result = NULL;
         bool is_empty = true;
-        if (!(tool->tables[i].forms & form))
+        if (!is_wanted(run, &tool->tables[i]))
             continue;
         ok = query_table(&result, run, &tool->tables[i], err) &&
              sql_is_empty(result, &is_empty, err);
@@ -276,6 +281,8 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
 {
     struct tool_run run = {.connection = connection, .options = options, .out = out};
     size_t with_rows = 0;
+    if (options->format != TOOL_GVIZ && options->table && count_wanted(&run, tool) == 0)
+        return error_set(err, "%s has no table '%s'", tool->name, options->table);
     output_memory(&run.with);
     bool ok = relations_begin(&run.with, connection, options, err);
     if (!ok)
