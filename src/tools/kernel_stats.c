@@ -3,6 +3,9 @@
  */
 #include "tools/tool.h"
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 /* What XProf takes for a kernel on tensor cores: parts of names, which know nothing of cuBLAS's
  * kernels for Hopper and of Triton. */
 #define XPROF_TENSOR                                                                               \

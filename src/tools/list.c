@@ -4,11 +4,23 @@
 #include "tools/tool.h"
 
 const struct xprof_tool *const xprof_tools[] = {
+    &overview_page,
+    &op_profile,
+    &input_pipeline_analyzer,
     &kernel_stats,
     &memory_profile,
+    &roofline_model,
     &perf_counters,
+    &pod_viewer,
+    &framework_op_stats,
+    &hlo_stats,
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
+
+const struct tool_column diagnostics_columns[2] = {
+    STRING("severity", "Severity", FOR_PROGRAMS),
+    STRING("message", "Message", FOR_PROGRAMS),
+};
 
 const char *const tool_groupings[] = {"program", "category", "provenance", "source", NULL};
 
