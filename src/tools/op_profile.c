@@ -23,8 +23,7 @@
     " [source_file, " SOURCE_INFO ", name] END"                                                    \
     " ELSE [program, category, name] END AS path, program, * EXCLUDE (category, program),"         \
     " category, false AS is_idle FROM (SELECT o.* EXCLUDE (category), coalesce(o.category,"        \
-    " 'unknown') AS category, coalesce(m.label, CASE WHEN o.program_id IS NULL THEN 'main' ELSE"   \
-    " 'main(' || o.program_id || ')' END) AS program FROM op o LEFT JOIN HloModule m ON"           \
+    " 'unknown') AS category, coalesce(m.label, 'main') AS program FROM op o LEFT JOIN HloModule m ON"           \
     " m.id = o.module_id)"                                                                         \
     " UNION ALL BY NAME SELECT ['IDLE'] AS path, 'IDLE' AS name, 'IDLE' AS category,"              \
     " idle_ns AS self_ns, 0 AS occurrences, true AS is_idle FROM machine WHERE idle_ns > 0),"      \
@@ -36,7 +35,7 @@
     " sum(hbm_bytes) AS hbm_bytes, bool_or(depth = len(path) AND len(path) > 1 OR is_idle) AS"     \
     " is_leaf, max(len(path)) AS deepest, bool_and(is_idle) AS is_idle,"                           \
     " any_value(expression) AS expression, any_value(framework_op) AS framework_op,"               \
-    " any_value(category) AS category, any_value(program_id) AS program_id,"                       \
+    " any_value(category) AS category, any_value(program_text) AS program_text,"                       \
     " any_value(source_file) AS source_file, any_value(source_line) AS source_line"                \
     " FROM (SELECT *, unnest(range(0, len(path) + 1)) AS depth FROM placed) GROUP BY 1, 2),"       \
     " numbered AS (SELECT *, row_number() OVER (ORDER BY depth, ns DESC, path) - 1 AS number"      \
@@ -101,7 +100,7 @@ enum field {
 static const char fields[] =
     "parent, coalesce(path[-1], ''), ns, occurrences, flops, normalized_flops, hbm_bytes,"
     " compute_use, hbm_use, is_leaf, is_idle, whole_ns, whole_idle_ns, peak_flops, expression,"
-    " framework_op, category, program_id, source_file, source_line";
+    " framework_op, category, program_text, source_file, source_line";
 
 #define NO_NODE UINT32_MAX
 

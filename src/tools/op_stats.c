@@ -65,8 +65,7 @@ static const struct tool_table hlo_tables[] = {
      COLUMNS_OF(hlo_columns),
      .sql = "WITH rated AS (SELECT o.*, m.whole_ns," RATES
             " FROM op o, machine m WHERE occurrences > 0)"
-            " SELECT row_number() OVER ranked AS rank, coalesce(program_id, 0)::VARCHAR AS"
-            " program_id, name AS hlo_op_name, expression AS hlo_op_expression,"
+            " SELECT row_number() OVER ranked AS rank, program_text AS program_id, name AS hlo_op_name, expression AS hlo_op_expression,"
             " framework_op || ':' AS tf_op_name,"
             " total_ns / 1e3 AS total_time, total_ns / 1e3 / occurrences AS avg_time,"
             " self_ns / 1e3 AS total_self_time, self_ns / 1e3 / occurrences AS avg_self_time,"
@@ -193,10 +192,10 @@ static const struct tool_column framework_columns[] = {
     " WINDOW running AS (PARTITION BY side ORDER BY place ROWS UNBOUNDED PRECEDING) ORDER BY rank"
 
 /* By the names of operations, as XProf guesses. */
-#define NAMED(pattern) "coalesce(bool_or(framework_op ILIKE '%" pattern "%'), false)"
+#define NAMED(pattern) "coalesce(bool_or(framework_op LIKE '%" pattern "%'), false)"
 #define FRAMEWORK_PROPERTIES                                                                       \
-    "SELECT CASE WHEN " NAMED("lstm") " THEN 'LSTM' WHEN " NAMED("gru") " THEN 'GRU' WHEN "        \
-    NAMED("rnn") " THEN 'RNN' WHEN " NAMED("conv2d") " THEN 'CNN' WHEN " NAMED("matmul")           \
+    "SELECT CASE WHEN " NAMED("LSTM") " THEN 'LSTM' WHEN " NAMED("GRU") " THEN 'GRU' WHEN "        \
+    NAMED("RNN") " THEN 'RNN' WHEN " NAMED("Conv2D") " THEN 'CNN' WHEN " NAMED("MatMul")           \
     " THEN 'MLP' ELSE 'Unknown' END AS architecture_type, CASE WHEN any_value(t.is_training) THEN" \
     " 'Training' ELSE 'Inference' END AS task_type FROM training t LEFT JOIN op ON true"
 

@@ -105,7 +105,8 @@ static const char relations[] =
 
     /* Operations of all devices together, as XProf has them. */
     ", op AS ("
-    "SELECT program_id, name, core_type, any_value(category) AS category,"
+    "SELECT program_id, CASE WHEN program_id < 0 THEN program_id + 18446744073709551616::HUGEINT"
+    " ELSE coalesce(program_id, 0) END::VARCHAR AS program_text, name, core_type, any_value(category) AS category,"
     " coalesce(any_value(expression), name) AS expression,"
     " any_value(framework_op) AS framework_op, any_value(framework_type) AS framework_type,"
     " any_value(source_file) AS source_file, any_value(source_line) AS source_line,"

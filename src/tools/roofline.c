@@ -85,12 +85,12 @@ static const struct tool_column device_columns[] = {
 /* Rows of operations and one of the whole: the time of the devices, the costs of operations that
  * hold no others. */
 #define ROWS(condition, is_included)                                                               \
-    "SELECT 0 AS rank, 'Program' AS category, 'Program' AS name, NULL AS program_id,"              \
+    "SELECT 0 AS rank, 'Program' AS category, 'Program' AS name, '0' AS program_text,"              \
     " 1 AS occurrences, any_value(m.whole_ns) - coalesce(sum(o.self_ns) FILTER (NOT (" condition   \
     ")), 0) AS total_ns, 0 AS self_ns, any_value(m.whole_ns) AS all_ns, NULL AS source_file,"      \
     " NULL AS source_line, sum(dma_stall_ns) AS dma_stall_ns, " SUMS(" FILTER (" condition         \
     " AND NOT is_holder)") ", " is_included " AS include_infeed_outfeed FROM machine m LEFT JOIN"  \
-    " part o ON true UNION ALL BY NAME SELECT place AS rank, category, name, program_id,"          \
+    " part o ON true UNION ALL BY NAME SELECT place AS rank, category, name, program_text,"          \
     " occurrences, total_ns, self_ns, all_ns, source_file, source_line, dma_stall_ns, flops,"      \
     " compute_s, xprof_flops, xprof_device_flops, bytes, hbm_bytes, cmem_read_bytes,"              \
     " cmem_write_bytes, vmem_read_bytes, vmem_write_bytes, " is_included                           \
@@ -129,11 +129,11 @@ static const struct tool_column device_columns[] = {
     " normalized_flop_rate / nullif(" BEST_USE ", 0) AS optimal_flop_rate,"                        \
     " " BEST_USE " AS roofline_efficiency, compute_use AS compute_efficiency,"                     \
     " greatest(hbm_use, cmem_read_use, cmem_write_use, vmem_read_use, vmem_write_use)"             \
-    " AS max_mem_bw_utilization, coalesce(program_id, 0)::VARCHAR AS hlo_module_id,"               \
+    " AS max_mem_bw_utilization, program_text AS hlo_module_id,"               \
     " " SOURCE_CELL " AS source_info, " SOURCE_INFO " AS source, 100.0 * self_ns /"                \
     " nullif(all_ns, 0) AS percent, 100 * " BEST_USE " AS efficiency, 100 * compute_use AS"        \
     " compute, 100 * max_mem_bw_utilization AS memory, * EXCLUDE (rank, category, name,"           \
-    " occurrences, total_ns, self_ns, program_id) FROM rated"                                      \
+    " occurrences, total_ns, self_ns, program_text) FROM rated"                                      \
     " ORDER BY include_infeed_outfeed DESC, rank"
 
 /* As XProf's numbers: six digits. */
