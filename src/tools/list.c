@@ -14,6 +14,8 @@ const struct xprof_tool *const xprof_tools[] = {
     &pod_viewer,
     &framework_op_stats,
     &hlo_stats,
+    &inference_profile,
+    &megascale_stats,
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
 
@@ -48,4 +50,9 @@ const char *tool_table(const struct xprof_tool *tool, size_t i)
         if ((tool->tables[at].forms & FOR_SCRIPTS) && i-- == 0)
             return tool->tables[at].name;
     return NULL;
+}
+
+bool tool_has_groups(const struct xprof_tool *tool)
+{
+    return tool == &op_profile;
 }

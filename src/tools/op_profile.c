@@ -69,8 +69,8 @@ static const struct tool_table tables[] = {
      .sql = "SELECT depth, coalesce(path[-1], 'total') AS name, path, ns AS time_ns,"
             " 100.0 * ns / nullif(whole_ns, 0) AS time_percent, 100.0 * ns / nullif(whole_ns, 0) *"
             " (1 - least(greatest(compute_use, hbm_use), 1)) AS wasted_percent,"
-            " 100 * compute_use AS flops_percent, 100 * hbm_use AS hbm_percent, occurrences, flops,"
-            " hbm_bytes FROM (" TREE ") ORDER BY number"},
+            " 100 * least(compute_use, 1) AS flops_percent, 100 * least(hbm_use, 1) AS hbm_percent,"
+            " occurrences, flops, hbm_bytes FROM (" TREE ") ORDER BY number"},
 };
 
 /* clang-format on */
@@ -421,7 +421,7 @@ static void open_line(const struct view *view, uint32_t number, bool is_first)
     char time[QUANTITY_SIZE];
     (void)is_first;
     output_format(out, "  %8.1f  %10.1f  %9.1f  %7.1f  %9s  %*s", 100 * share, 100 * wasted,
-                  100 * compute, 100 * memory, format_ps(time_of(view, number) * 1000, time),
+                  100 * fmin(compute, 1), 100 * fmin(memory, 1), format_ps(time_of(view, number) * 1000, time),
                   (int)node->depth * 2, "");
     if (number == 0)
         output_text(out, "total");

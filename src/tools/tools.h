@@ -38,6 +38,8 @@ const char *tool_name(const struct xprof_tool *tool);
 /* One line about it. */
 const char *tool_about(const struct xprof_tool *tool);
 
+/* Whether it heeds options.group_by. */
+bool tool_has_groups(const struct xprof_tool *tool);
 /* Names of its tables for scripts, the i-th; NULL after the last. */
 const char *tool_table(const struct xprof_tool *tool, size_t i);
 
