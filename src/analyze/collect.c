@@ -28,6 +28,7 @@ enum role {
     ROLE_FORWARD_THREAD,
     ROLE_MODULE_PATH,
     ROLE_FRAMEWORK_OP,
+    ROLE_INPUT_STAGE,
     /* Summed, not kept: */
     ROLE_KERNEL,
     ROLE_BLOCKS,
@@ -63,6 +64,8 @@ static const struct {
     {"Fwd thread id", ROLE_FORWARD_THREAD},
     {"Module Hierarchy", ROLE_MODULE_PATH},
     {"tf_op", ROLE_FRAMEWORK_OP},
+    {"_ipl_stage_name", ROLE_INPUT_STAGE},
+    {"_ipl_stage_id", ROLE_INPUT_STAGE},
     {"kernel_details", ROLE_KERNEL},
     {"memcpy_details", ROLE_COPY},
     {"bytes_reserved", ROLE_RESERVED},
@@ -373,6 +376,9 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_CORRELATION))
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
+    if (!on_device && has(roles, ROLE_INPUT_STAGE)) /* which a program marks for XProf */
+        __atomic_store_n(&collector->analysis->host_class[batch->type[event]], HOST_INPUT,
+                         __ATOMIC_RELAXED);
     if (!on_device && has(roles, ROLE_OPERATION) && has(roles, ROLE_MODULE))
         add_mark(worker, batch, event, MARK_OPERATION, 0, read_label(collector, worker, roles) - 1);
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)

@@ -339,29 +339,6 @@ static struct text name_in(struct text expression)
     return is_expression ? (struct text){expression.data + 1, end - 1} : (struct text){0};
 }
 
-/* The type of an expression's numbers: "f32" of "%fusion.1 = f32[8] fusion(bf16[8] %x)"; of a
- * product of matrices, that of what it multiplies. */
-static struct text type_in(struct text expression, bool is_product)
-{
-    size_t at = 0, open = 0;
-    while (at < expression.size && expression.data[at] != '=')
-        at++;
-    for (size_t i = at; is_product && i + 1 < expression.size && !open; i++)
-        if (expression.data[i] == '(' && i > at + 2 && expression.data[i - 1] >= 'a' &&
-            expression.data[i - 1] <= 'z')
-            open = i + 1;
-    size_t first = open ? open : at + 1;
-    while (first < expression.size &&
-           (expression.data[first] == ' ' || expression.data[first] == '('))
-        first++;
-    size_t end = first;
-    while (end < expression.size && ((expression.data[end] >= 'a' && expression.data[end] <= 'z') ||
-                                     (expression.data[end] >= '0' && expression.data[end] <= '9')))
-        end++;
-    bool is_type = end < expression.size && expression.data[end] == '[' && end > first;
-    return is_type ? (struct text){expression.data + first, end - first} : (struct text){0};
-}
-
 /* "file.py:31" */
 static void set_source(struct catalog *catalog, struct device_operation *sum, struct text source)
 {
@@ -374,14 +351,6 @@ static void set_source(struct catalog *catalog, struct device_operation *sum, st
     sum->file = catalog_string(catalog, (struct text){source.data, source.size - digits - 1});
     for (size_t i = source.size - digits; i < source.size; i++)
         sum->line = sum->line * 10 + (uint32_t)(source.data[i] - '0');
-}
-
-static bool has_part(struct text text, struct text part)
-{
-    for (size_t at = 0; at + part.size <= text.size; at++)
-        if (memcmp(text.data + at, part.data, part.size) == 0)
-            return true;
-    return false;
 }
 
 static void find_program(const struct analysis *analysis, struct device_operation *sum)
@@ -411,8 +380,8 @@ static void describe_type(struct analysis *analysis, struct catalog *catalog,
     sum->name = name.size ? catalog_string(catalog, name)
                           : catalog_string(catalog, catalog_type_label(catalog, type));
     struct text category = catalog_text(catalog, sum->category);
-    bool is_product = has_part(category, TEXT("convolution")) || has_part(category, TEXT("dot"));
-    sum->compute_type = catalog_string(catalog, type_in(text, is_product));
+    bool is_product = is_product_category(category);
+    sum->compute_type = catalog_string(catalog, type_in_expression(text, is_product));
     uint32_t source = arg_string_of(catalog, &args, TEXT("source"));
     if (source)
         set_source(catalog, sum, catalog_text(catalog, source));

@@ -79,6 +79,31 @@ enum precision precision_of_type(struct text type);
 enum precision kernel_precision(const struct analysis *analysis, uint32_t type,
                                 const struct operation *operation);
 
+/* Kinds of device work, the most important first: while several run, only the first counts. */
+enum work_kind {
+    WORK_COMPUTE_16,
+    WORK_COMPUTE_32,
+    WORK_COMPUTE_OTHER,
+    WORK_TO_HOST,
+    WORK_OUTFEED,
+    WORK_BETWEEN,
+    WORK_COLLECTIVES,
+    WORK_TO_DEVICE,
+    WORK_INFEED,
+    WORK_OTHER, /* copies from host to host */
+    WORK_KINDS,
+    WORK_AROUND, /* a frame around other work, or a wait */
+};
+enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
+                            const struct operation *operation);
+/* The type of the numbers in an HLO text: "f32" of "%x = f32[8] fusion(bf16[8] %y)"; of a product
+ * of matrices, that of what it multiplies. */
+struct text type_in_expression(struct text expression, bool is_product);
+/* Whether a category is one of products of matrices. */
+bool is_product_category(struct text category);
+/* The launch of a device event, or NULL. */
+const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work);
+
 /* Sums over the work of a stream, operation by operation. */
 struct stream_work {
     uint64_t event;

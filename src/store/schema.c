@@ -435,8 +435,9 @@ static const struct field step_breakdowns_fields[] = {
     [BREAKDOWN_NUMBER] = ALWAYS(INT64, "number", "", "Step number set by the program.", "19"),
     [BREAKDOWN_START] =
         ALWAYS(INT64, "start_ts", "ns",
-               "Start, relative to the start of the profile: that of the step on the host if it "
-               "contains the step's work on the device, else of that work.",
+               "Start, relative to the start of the profile. A step lasts as on the host if that "
+               "contains its work on devices; otherwise it begins there, but not before the work "
+               "of earlier steps is done, and ends with its work.",
                "81340"),
     [BREAKDOWN_DURATION] =
         ALWAYS(INT64, "duration_ns", "ns", "Duration; the sum of the next twelve.", "4200000"),
