@@ -7,7 +7,6 @@
 #include "wire/wire.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* SQL has its own lines. */
 /* clang-format off */
@@ -32,8 +31,8 @@
     " ('program', 'provenance') THEN [program] ELSE [] END ELSE path END AS path FROM leaf),"      \
     " node AS (SELECT path[1:depth] AS path, depth, sum(self_ns) AS ns,"                           \
     " sum(occurrences) AS occurrences, sum(flops) AS flops, sum(compute_s) AS compute_s,"          \
-    " sum(hbm_bytes) AS hbm_bytes, bool_or(depth = len(path) AND len(path) > 1 OR is_idle) AS"     \
-    " is_leaf, max(len(path)) AS deepest, bool_and(is_idle) AS is_idle,"                           \
+    " sum(hbm_bytes) AS hbm_bytes, bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR"  \
+    " is_idle)) AS is_leaf, max(len(path)) AS deepest, bool_and(is_idle) AS is_idle,"                           \
     " any_value(expression) AS expression, any_value(framework_op) AS framework_op,"               \
     " any_value(category) AS category, any_value(program_text) AS program_text,"                       \
     " any_value(source_file) AS source_file, any_value(source_line) AS source_line"                \
@@ -121,8 +120,7 @@ struct tree {
 
 static double number_at(const struct sql_result *result, size_t row, enum field field)
 {
-    struct text value = sql_value(result, row, field);
-    return value.size > 0 ? strtod(value.data, NULL) : 0;
+    return cell_number(sql_value(result, row, field));
 }
 
 static struct text text_at(struct tree *tree, const struct sql_result *result, size_t row,
@@ -292,6 +290,7 @@ static void put_metrics(const struct view *view, uint32_t number)
 {
     const struct node *nodes = view->tree->nodes.items, *node = &nodes[number];
     double ns = time_of(view, number), use = compute_use(view, number);
+    double work = 1000 * (number == 0 ? view->tree->whole_ns - view->tree->idle_ns : ns);
     double share = view->total_ns > 0 ? ns / view->total_ns : 0;
     bool has_count = node->is_leaf || (node->first != NO_NODE && nodes[node->first].is_leaf);
     double count = has_count && number > 0 ? node->occurrences : 0;
@@ -304,7 +303,7 @@ static void put_metrics(const struct view *view, uint32_t number)
     json_put_double(&json, "rawTime", ns * 1000);
     json_put_double(&json, "rawFlops", node->flops);
     json_put_double(&json, "bf16Flops", node->normalized);
-    json_put_double(&json, "normalizedTimePs", 0);
+    json_put_double(&json, "normalizedTimePs", view->run->has_tpus && !node->is_idle ? work : 0);
     put_memories(&json, "rawBytesAccessedArray", node->bytes);
     json_put_double(&json, "occurrences", count);
     json_put_double(&json, "avgTimePs", count > 0 ? ns * 1000 / count : 0);
@@ -383,12 +382,12 @@ static bool put_device(struct tool_run *run, struct error *err)
     struct sql_result *result = NULL;
     size_t rows = 0;
     struct json json;
-    bool ok = tool_query(&result, run, "SELECT type FROM machine", err) &&
+    bool ok = tool_query(&result, run, "SELECT kind FROM machine", err) &&
               sql_next(result, &rows, err);
-    struct text type = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
+    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
     json_begin(&json, run->out, false);
     output_text(run->out, "\"deviceType\":");
-    json_text(&json, type.data ? type : TEXT("CPU"));
+    json_text(&json, kind.data ? kind : TEXT("CPU"));
     output_text(run->out, ",\"aggDvfsTimeScaleMultiplier\":1");
     sql_free(result);
     return ok;

@@ -91,6 +91,8 @@ extern const struct tool_column diagnostics_columns[2];
 /* Runs a query over the relations. */
 bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
                 struct error *err);
+/* A number of a result; 0 for NULL. */
+double cell_number(struct text value);
 /* A highlighted line. */
 void put_tool_title(struct tool_run *run, const char *title);
 

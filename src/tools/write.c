@@ -21,6 +21,16 @@ bool tool_query(struct sql_result **result, struct tool_run *run, const char *sq
     return ok;
 }
 
+double cell_number(struct text value)
+{
+    char digits[64];
+    if (value.size == 0 || value.size >= sizeof digits)
+        return 0;
+    memcpy(digits, value.data, value.size);
+    digits[value.size] = '\0';
+    return strtod(digits, NULL);
+}
+
 static unsigned form_of(enum tool_format format)
 {
     return format == TOOL_TEXT ? FOR_PEOPLE : format == TOOL_GVIZ ? FOR_XPROF : FOR_SCRIPTS;
@@ -110,7 +120,7 @@ static void put_cell(struct json *json, const struct tool_column *column, struct
     if (column->is_hex && is_finite) {
         struct output hex;
         output_memory(&hex);
-        output_format(&hex, "0x%" PRIx64, (uint64_t)strtod(value.data, NULL));
+        output_format(&hex, "0x%" PRIx64, (uint64_t)cell_number(value));
         json_put_text(json, "f", (struct text){hex.data, hex.size});
         output_discard(&hex);
     }
