@@ -1370,7 +1370,7 @@ def test_a_table_without_rows_is_not_written_but_those_of_events_and_findings(pr
     always = {"SystemProfileEvents", "Finding", "FindingEvidence"}
     assert all(table.count > 0 for name, table in profile.tables.items() if name not in always)
     files = sorted(path.name for path in profile.directory.iterdir())
-    assert files == sorted([*(f"{name}.parquet" for name in profile.tables), "timeline.kymo", "summary.json"])
+    assert files == sorted([*(f"{name}.parquet" for name in profile.tables), "timeline.kymo", "summary.json", "modules.hlo.zst"])
     document = profile.document
     needed = {"Metadata", "SystemProfileMetadata", "SchemaFields", "EventType", "Track", *always}
     for table, list_of in (("Flow", "flows"), ("Step", "steps"), ("HloModule", "programs"),
