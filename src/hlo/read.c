@@ -1,7 +1,7 @@
 /*
  * Reads a module: computations, their instructions, the schedule and the source positions.
  */
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 #include <assert.h>
 

@@ -4,7 +4,7 @@
 #ifndef KYMO_HLO_TEXT_H
 #define KYMO_HLO_TEXT_H
 
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 /* "{1,0}" */
 void put_list(struct output *out, const int64_t *list, uint32_t count);
