@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-const BASE = '/api/v1'
+const BASE = 'api/v1'
 
 function profileUrl(name: string, rest = ''): string {
   return `${BASE}/profiles/${encodeURIComponent(name)}${rest}`

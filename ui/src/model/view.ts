@@ -95,8 +95,9 @@ export function defaultView(): View {
   }
 }
 
+/** The page of a path, which is relative to the UI's. */
 export function readRoute(path: string, query: URLSearchParams): Route {
-  const match = /^\/profile\/([^/]+)\/?$/.exec(path)
+  const match = /^profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {
     return { page: 'profile', name: decodeURIComponent(match[1]!), id: query.get('id') ?? '' }
@@ -106,7 +107,7 @@ export function readRoute(path: string, query: URLSearchParams): Route {
 }
 
 export function profilePath(name: string): string {
-  return `/profile/${encodeURIComponent(name)}`
+  return `profile/${encodeURIComponent(name)}`
 }
 
 function readSpan(text: string | null): Span | null {
