@@ -37,6 +37,8 @@ const struct xprof_tool *tool_find(const char *name);
 const char *tool_name(const struct xprof_tool *tool);
 /* One line about it. */
 const char *tool_about(const struct xprof_tool *tool);
+/* Why there may be nothing to show, and what to capture then; may be NULL. */
+const char *tool_why(const struct xprof_tool *tool);
 
 /* Names of its tables for scripts, the i-th; NULL after the last. */
 const char *tool_table(const struct xprof_tool *tool, size_t i);

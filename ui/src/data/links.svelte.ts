@@ -1,7 +1,7 @@
 // Follows the links of the details panel.
 import type { FieldLink } from '../model/details'
 import { showEventById } from './navigation.svelte'
-import { exactMatch } from './tabs.svelte'
+import { exactMatch } from '../model/search'
 import { pushHistory, view } from './view.svelte'
 
 export function followLink(link: FieldLink): void {

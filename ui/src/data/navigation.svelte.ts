@@ -27,23 +27,55 @@ function visible(): Span {
   return view.span ?? profile.focus
 }
 
+interface Shown {
+  table: EventTable
+  id: number
+  track: number
+  start: string
+  duration: string
+}
+
 /** Selects an event, and moves the viewport if it is off screen or too small to see. */
-export function showEvent(event: {
-  table: EventTable; id: number; track: number; start: string; duration: string
-}): void {
+export function showEvent(event: Shown): void {
+  pushHistory(() => select(event))
+}
+
+function select(event: Shown): void {
   const from = toPs(event.start)
   const length = Math.max(1, toPs(event.duration))
   const window = visible()
   const width = window.to - window.from
-  pushHistory(() => {
-    view.event = { table: event.table, id: event.id }
-    if (from >= window.to || from + length <= window.from || length < width / 2000) {
-      const wide = Math.min(length < width / 2000 ? length * ZOOM_OUT : width, profile.span.to - profile.span.from)
-      const middle = from + length / 2
-      view.span = { from: middle - wide / 2, to: middle + wide / 2 }
-    }
-  })
+  view.event = { table: event.table, id: event.id }
+  if (from >= window.to || from + length <= window.from || length < width / 2000) {
+    const wide = Math.min(length < width / 2000 ? length * ZOOM_OUT : width, profile.span.to - profile.span.from)
+    const middle = from + length / 2
+    view.span = { from: middle - wide / 2, to: middle + wide / 2 }
+  }
   revealTrack(event.track)
+}
+
+/** Leaves the analysis for the timeline, with the matches of the first query that has some highlighted and the first of them
+    selected. False when none has. */
+export async function findOnTimeline(queries: readonly string[]): Promise<boolean> {
+  for (const query of queries) {
+    // A field that no table of the profile has finds nothing.
+    const [hit] = (await api.search(profile.name, query, 1).catch(() => ({ hits: [] }))).hits
+    if (!hit) continue
+    pushHistory(() => {
+      Object.assign(view, { tool: '', search: query, hit: 0, tab: 'search' })
+      select(hit)
+    })
+    return true
+  }
+  return false
+}
+
+/** Leaves the analysis for the timeline, with a time range visible. */
+export function showSpanOnTimeline(from: Ps, to: Ps): void {
+  pushHistory(() => {
+    view.tool = ''
+    view.span = { from, to: Math.max(to, from + 1) }
+  })
 }
 
 /** The time of a step on the host and on devices, given the event that marks it; null for other events. */
