@@ -1,45 +1,18 @@
-// Tables of the server's analyses: reading them, and what a page shows of each. Columns have XProf's ids.
+// Tables of the server's analyses, and what a page shows of each. Columns have XProf's ids.
 import type { Tool } from './analysis'
 import { exactMatch } from './search'
 import type { Cell, CellKind, Sorting, TableColumn } from './tables'
 
 export type ToolRow = Record<string, Cell>
 
-export interface ToolTable {
-  ids: string[]
-  rows: ToolRow[]
-  properties: Record<string, string>
+/** The tables of an answer, by name: lists of records. */
+export function readTables(document: unknown): Map<string, ToolRow[]> {
+  const tables = Object.entries((document ?? {}) as Record<string, unknown>)
+  return new Map(tables.filter((table): table is [string, ToolRow[]] => Array.isArray(table[1])))
 }
 
-interface DataTable {
-  cols: { id: string }[]
-  rows?: { c: ({ v?: Cell } | null)[] }[]
-  p?: Record<string, string>
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
-const isDataTable = (value: unknown): value is DataTable => isObject(value) && Array.isArray(value.cols)
-
-function readDataTable({ cols, rows = [], p = {} }: DataTable): ToolTable {
-  const ids = cols.map((column) => column.id)
-  return { ids, rows: rows.map(({ c }) => Object.fromEntries(ids.map((id, at) => [id, c[at]?.v ?? null]))), properties: p }
-}
-
-function readRecords(rows: ToolRow[]): ToolTable {
-  return { ids: Object.keys(rows[0] ?? {}), rows, properties: {} }
-}
-
-/** The tables of an answer: those of Google's charts, one or a list, or lists of records by name. */
-export function readTables(document: unknown): ToolTable[] {
-  if (isDataTable(document)) return [readDataTable(document)]
-  if (Array.isArray(document)) return document.filter(isDataTable).map(readDataTable)
-  if (!isObject(document)) return []
-  return Object.values(document).filter((rows): rows is ToolRow[] => Array.isArray(rows)).map(readRecords)
-}
-
-/** The table that has a column. */
-export function tableWith(tables: readonly ToolTable[], id: string): ToolTable | null {
-  return tables.find((table) => table.ids.includes(id)) ?? null
+export function readTable(document: unknown, name: string): ToolRow[] {
+  return readTables(document).get(name) ?? []
 }
 
 export interface ToolColumn {
@@ -56,6 +29,7 @@ export interface ToolColumn {
 export interface TableSpec {
   label: string
   noun: string
+  table: string // of the answer
   key: string // the column that names a row
   parts: { id: string; title: string }[] // columns whose values share the time
   time: string // the column that is shared
@@ -83,12 +57,17 @@ const rates: ToolColumn[] = [
   { id: 'bound_by', title: 'Bound by', kind: 'text', meaning: 'The resource of the highest utilisation.' },
 ]
 
+/** The event that a row names, if any: the first of its events. */
+export function firstEvent(row: ToolRow): number | null {
+  return typeof row.first_event_id === 'number' ? row.first_event_id : null
+}
+
 /** Events of operations have their name, or on TPUs their whole text. */
-const operationSearches = (name: Cell) => [exactMatch('name', String(name)), `name:"%${String(name)} = *"`]
+export const operationSearches = (name: Cell) => [exactMatch('name', String(name)), `name:"%${String(name)} = *"`]
 
 export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
   kernel_stats: {
-    label: 'Kernel statistics', noun: 'kernels', key: 'kernel_name', time: 'total_duration_us', timeScale: US,
+    label: 'Kernel statistics', noun: 'kernels', table: 'kernels', key: 'kernel_name', time: 'total_duration_us', timeScale: US,
     parts: [{ id: 'kernel_name', title: 'By kernel' }, { id: 'op_name', title: 'By operation' }], choices: [],
     sort: { key: 'total_duration_us', isDescending: true },
     searches: (row) => [exactMatch('name', String(row.kernel_name))],
@@ -110,7 +89,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
     ],
   },
   hlo_stats: {
-    label: 'HLO statistics', noun: 'operations', key: 'hlo_op_name', time: 'total_self_time', timeScale: US,
+    label: 'HLO statistics', noun: 'operations', table: 'operations', key: 'hlo_op_name', time: 'total_self_time', timeScale: US,
     parts: [{ id: 'category', title: 'By category' }, { id: 'hlo_op_name', title: 'By operation' }],
     choices: [{ id: 'category', title: 'Category' }, { id: 'bound_by', title: 'Bound by' }, { id: 'program_id', title: 'Program' }],
     sort: { key: 'total_self_time', isDescending: true },
@@ -124,23 +103,26 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
       { id: 'occurrences', title: 'Count', kind: 'count' },
       times[3]!,
       ...rates,
+      { id: 'flops', title: 'FLOPs', kind: 'flops', meaning: 'Floating-point operations of all executions.' },
+      { id: 'bytes', title: 'Bytes', kind: 'bytes', meaning: 'Bytes accessed by all executions.' },
       { id: 'hbm_bw', title: 'HBM bandwidth', kind: 'rate', scale: GIB },
       { id: 'cmem_read_bw', title: 'CMEM read', kind: 'rate', scale: GIB },
       { id: 'cmem_write_bw', title: 'CMEM write', kind: 'rate', scale: GIB },
-      { id: 'normalized_flop_rate', title: 'Normalised rate', kind: 'flopRate', scale: GFLOPS, meaning: 'FLOP rate in units of 16-bit operations.' },
+      { id: 'xprof_model_flop_rate', title: 'XProf’s FLOP rate', kind: 'flopRate', scale: GFLOPS, meaning: 'With XLA’s cost model for GPUs, which counts clock cycles of some operations.' },
       { id: 'dma_stall_percent', title: 'DMA stall', kind: 'share' },
       { id: 'attribution', title: 'Attributed by', kind: 'text', meaning: 'How the kernels were found to belong to the operation.' },
+      { id: 'kernels', title: 'Kernels', kind: 'count' },
       { id: 'core_type', title: 'Core', kind: 'text' },
       { id: 'parent_op_name', title: 'Parent', kind: 'text' },
       { id: 'hlo_rematerialization', title: 'Rematerialised', kind: 'text' },
-      { id: 'source_info', title: 'Source', kind: 'text' },
+      { id: 'source', title: 'Source', kind: 'text' },
       { id: 'tf_op_name', title: 'Framework operator', kind: 'text' },
       { id: 'program_id', title: 'Program', kind: 'text' },
       { id: 'hlo_op_expression', title: 'Text', kind: 'text' },
     ],
   },
   framework_op_stats: {
-    label: 'Operator statistics', noun: 'operators', key: 'operation', time: 'total_self_time', timeScale: US,
+    label: 'Operator statistics', noun: 'operators', table: 'operations_without_idle', key: 'operation', time: 'total_self_time', timeScale: US,
     parts: [{ id: 'type', title: 'By type' }, { id: 'operation', title: 'By operator' }],
     choices: [{ id: 'host_or_device', title: 'On' }, { id: 'type', title: 'Type' }, { id: 'bound_by', title: 'Bound by' }],
     sort: { key: 'total_self_time', isDescending: true },
@@ -172,7 +154,7 @@ export function toolCell(row: ToolRow, { id, scale = 1 }: ToolColumn): Cell {
 }
 
 /** The columns that have values. */
-export function toolColumns(spec: TableSpec, rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
+export function toolColumns(spec: Pick<TableSpec, 'key' | 'columns'>, rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
   return spec.columns
     .filter(({ id }) => id === spec.key || rows.some((row) => !isBlank(row[id])))
     .map((column) => ({
@@ -184,6 +166,7 @@ export function toolColumns(spec: TableSpec, rows: readonly ToolRow[]): TableCol
 export interface Part {
   name: string
   value: number // ns
+  isRest?: boolean
 }
 
 const MAX_PARTS = 8
@@ -198,10 +181,24 @@ export function timeParts(rows: readonly ToolRow[], spec: TableSpec, id: string)
   const sorted = [...sums].map(([name, value]) => ({ name, value })).filter(({ value }) => value > 0).sort((a, b) => b.value - a.value)
   const rest = sorted.slice(MAX_PARTS)
   if (rest.length < 2) return sorted
-  return [...sorted.slice(0, MAX_PARTS), { name: `${rest.length} others`, value: rest.reduce((sum, part) => sum + part.value, 0) }]
+  return [...sorted.slice(0, MAX_PARTS), { name: `${rest.length} others`, value: rest.reduce((sum, part) => sum + part.value, 0), isRest: true }]
 }
 
 /** The values of a column, in order. */
 export function valuesOf(rows: readonly ToolRow[], id: string): string[] {
   return [...new Set(rows.map((row) => String(row[id] ?? '')).filter(Boolean))].sort()
+}
+
+const KINDS: [RegExp, CellKind, number][] = [[/_ns$/, 'ns', 1], [/(_us|Us)$/, 'ns', 1e3], [/(_ms|Ms)$/, 'ns', 1e6], [/_bytes$/, 'bytes', 1], [/percent$/i, 'percent', 1]]
+
+/** Columns of a table of which nothing but the ids is known: these tell units. */
+export function anyColumns(rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
+  return Object.keys(rows[0] ?? {}).map((id, at) => {
+    const isNumber = rows.some((row) => typeof row[id] === 'number')
+    const [, kind, scale] = (isNumber && KINDS.find(([end]) => end.test(id))) || [null, isNumber ? ('number' as const) : ('text' as const), 1]
+    const title = id.replace(/(_ns|_us|_ms|_bytes|_percent)$/, '').replaceAll('_', ' ')
+    return {
+      key: id, title: title[0]!.toUpperCase() + title.slice(1), kind, isWide: at === 0 && !isNumber, value: (row) => toolCell(row, { id, title, kind, scale }),
+    }
+  })
 }
