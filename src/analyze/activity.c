@@ -2,7 +2,7 @@
  * Analysis pass: how devices spent their time. Merges the streams of each device in time order:
  * when it worked, what ran alone, where it waited. Devices are processed in parallel.
  */
-#include "analyze/passes.h"
+#include "analyze/step_breakdown.h"
 
 /* Shorter gaps are what a device needs between two kernels that are queued already: 1 to 2 us. */
 static const int64_t MIN_GAP_PS = 3000000;
@@ -69,7 +69,12 @@ static int64_t cover(int64_t *covered_to, int64_t start, int64_t end)
 }
 
 struct merge {
+    const struct analysis *analysis;
     struct device_activity *activity;
+    struct breakdown_sweep *sweep; /* NULL without steps */
+    uint64_t last_work;            /* label and type of the last event, and its kind */
+    enum work_kind last_kind;
+    struct idmap kinds; /* by label and type */
     const uint8_t *device_class;
     int64_t covered_to, window_to;      /* by any work: in the profile, in the window */
     int64_t without_to[DEVICE_CLASSES]; /* by work of other classes, in the window */
@@ -88,10 +93,39 @@ static void add_gap(struct device_activity *activity, int64_t from, int64_t to,
         *array_push(&activity->gaps) = (struct gap){from, to, next};
 }
 
+static enum work_kind kind_of_event(struct merge *merge, uint32_t type, uint32_t label)
+{
+    const struct analysis *analysis = merge->analysis;
+    uint64_t work = (uint64_t)label << 32 | type;
+    if (work == merge->last_work)
+        return merge->last_kind;
+    merge->last_work = work;
+    uint32_t kind = idmap_get(&merge->kinds, work);
+    if (kind == IDMAP_NONE) {
+        kind = kind_of_work(
+            analysis, type,
+            label ? kernel_operation_of(analysis, &analysis->labels.items[label - 1], type) : NULL);
+        idmap_put(&merge->kinds, work, kind);
+    }
+    return merge->last_kind = (enum work_kind)kind;
+}
+
+static void add_to_steps(struct merge *merge, const struct lane_events *events,
+                         const struct cursor *cursor)
+{
+    const uint32_t *labels = merge->analysis->lanes[cursor->track].label;
+    enum work_kind kind =
+        kind_of_event(merge, events->type[cursor->event], labels ? labels[cursor->event] : 0);
+    if (kind != WORK_AROUND)
+        breakdown_work(merge->sweep, kind, cursor->start_ps, event_end(events, cursor->event));
+}
+
 static void add_work(struct merge *merge, const struct lane_events *events,
                      const struct cursor *cursor)
 {
     struct device_activity *activity = merge->activity;
+    if (merge->sweep)
+        add_to_steps(merge, events, cursor);
     enum device_class class = merge->device_class[events->type[cursor->event]];
     if (class == DEVICE_WAIT)
         return;
@@ -111,7 +145,7 @@ static void add_work(struct merge *merge, const struct lane_events *events,
 }
 
 static void merge_lanes(const struct analysis *analysis, const track_list *lanes,
-                        struct device_activity *activity)
+                        struct device_activity *activity, breakdown_list *steps)
 {
     struct cursor *heap = mem_alloc(lanes->count * sizeof *heap);
     size_t size = 0;
@@ -121,7 +155,11 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
     }
     for (size_t i = size / 2; i > 0; i--)
         sift_down(heap, size, i - 1);
-    struct merge merge = {.activity = activity,
+    struct merge merge = {.analysis = analysis,
+                          .activity = activity,
+                          .sweep =
+                              steps->count ? breakdown_begin(steps->items, steps->count) : NULL,
+                          .last_work = UINT64_MAX,
                           .device_class = analysis->device_class,
                           .covered_to = INT64_MIN,
                           .window_to = activity->from_ps};
@@ -138,7 +176,43 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
     add_gap(activity, merge.window_to, activity->to_ps, (struct event_ref){.track = TRACK_NONE});
     for (unsigned i = 0; i < DEVICE_CLASSES; i++)
         activity->alone_ps[i] = sub_saturated(activity->work_ps, merge.without_ps[i]);
+    if (merge.sweep)
+        breakdown_end(merge.sweep);
+    idmap_free(&merge.kinds);
     mem_free(heap);
+}
+
+const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work)
+{
+    const uint64_t *correlation = analysis->lanes[work.track].correlation;
+    if (!correlation || correlation[work.event] == 0)
+        return NULL;
+    uint32_t process = catalog_ancestor(analysis->catalog, work.track, TRACK_PROCESS);
+    return find_launch(analysis, process, correlation[work.event]);
+}
+
+/* The parts of gaps in which the work that ends them was not launched yet: those of the thread that
+ * launches it, otherwise of the one with the steps. */
+static void add_host_time(const struct analysis *analysis, const struct device_activity *activity,
+                          breakdown_list *steps)
+{
+    breakdown_gaps gaps = {0};
+    const struct gap *gap;
+    array_each (gap, &activity->gaps) {
+        const struct launch *launch =
+            gap->next.track == TRACK_NONE ? NULL : launch_of_work(analysis, gap->next);
+        uint32_t lane = launch ? launch->event.track : activity->main_lane;
+        int64_t to = gap->to_ps;
+        if (launch) {
+            const struct lane_events *events = &analysis->trace.lanes[lane];
+            int64_t returned = event_end(events, launch->event.event);
+            to = returned < to ? returned : to;
+        }
+        if (lane != TRACK_NONE && to > gap->from_ps)
+            *array_push(&gaps) = (struct breakdown_gap){lane, gap->from_ps, to};
+    }
+    breakdown_host(analysis, steps->items, steps->count, &gaps);
+    array_free(&gaps);
 }
 
 /* The steps of a process. */
@@ -174,6 +248,7 @@ static struct step_range *step_ranges(const struct analysis *analysis)
 
 struct pass {
     const struct analysis *analysis;
+    breakdown_list *steps;   /* by activity */
     const track_list *lanes; /* by source track */
     activity_list *activities;
 };
@@ -204,12 +279,42 @@ static bool measure_device(void *context, size_t index, unsigned worker)
         activity->from_ps = first;
         activity->to_ps = last;
     }
-    if (working.count > 0)
-        merge_lanes(analysis, &working, activity);
+    if (working.count > 0) {
+        breakdown_list *steps = &pass->steps[index];
+        if (first <= last)
+            breakdown_windows(analysis,
+                              catalog_ancestor(analysis->catalog, activity->device, TRACK_PROCESS),
+                              NO_INDEX, steps);
+        merge_lanes(analysis, &working, activity, steps);
+        add_host_time(analysis, activity, steps);
+        breakdown_finish(steps->items, steps->count);
+    }
     if (working.count == 1 && analysis->lanes[working.items[0]].device_start_ps)
         activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is exacter */
     array_free(&working);
     return true;
+}
+
+/* Breakdowns by device and step; of processes that have no device at work, by the host. */
+static void gather_steps(struct analysis *analysis, struct pass *pass)
+{
+    const struct catalog *catalog = analysis->catalog;
+    bool *has_device = mem_zeroed(catalog->tracks.count, sizeof *has_device);
+    for (size_t i = 0; i < pass->activities->count; i++) {
+        uint32_t source = pass->activities->items[i].device, device = 0;
+        while (analysis->devices.items[device].track != source)
+            device++;
+        struct step_breakdown *step;
+        array_each (step, &pass->steps[i]) {
+            step->device = device;
+            *array_push(&analysis->breakdowns) = *step;
+            has_device[catalog_ancestor(catalog, source, TRACK_PROCESS)] = true;
+        }
+        array_free(&pass->steps[i]);
+    }
+    breakdown_hosts(analysis, has_device);
+    mem_free(has_device);
+    mem_free(pass->steps);
 }
 
 void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities)
@@ -233,8 +338,10 @@ void measure_devices(struct analysis *analysis, struct pool *pool, activity_list
                                      .from_ps = steps->from_ps,
                                      .to_ps = steps->to_ps};
     }
-    struct pass pass = {analysis, lanes, activities};
+    struct pass pass = {analysis, mem_zeroed(activities->count, sizeof *pass.steps), lanes,
+                        activities};
     pool_run(pool, activities->count, measure_device, &pass);
+    gather_steps(analysis, &pass);
     for (size_t i = 0; i < catalog->tracks.count; i++)
         array_free(&lanes[i]);
     mem_free(lanes);

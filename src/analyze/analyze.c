@@ -21,6 +21,8 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     struct facts facts;
     facts_init(&facts, source->catalog.types.count);
     classify_types(analysis);
+    analysis->kernel_traits =
+        mem_zeroed(source->catalog.types.count, sizeof *analysis->kernel_traits);
     if (!collect(analysis, source, pool, &facts, err)) {
         facts_free(&facts);
         analysis_free(analysis);
@@ -37,10 +39,13 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     if (analysis->steps.count == 0)
         guess_steps(analysis);
     find_calls(analysis, pool);
+    describe_devices(analysis);
     process_devices(analysis, pool, &operations);
     measure_extents(analysis);
     measure_devices(analysis, pool, &activities);
     summarize(analysis, &types, &operations, &activities);
+    sum_operations(analysis, &source->catalog);
+    measure_figures(analysis, &activities);
     find(analysis, &activities, &facts);
     facts_free(&facts);
     activities_free(&activities);
@@ -77,6 +82,10 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->launches);
     mem_free(analysis->host_class);
     mem_free(analysis->device_class);
+    mem_free(analysis->kernel_traits);
+    array_free(&analysis->devices);
+    array_free(&analysis->device_operations);
+    array_free(&analysis->breakdowns);
     array_free(&analysis->findings);
     arena_free(&analysis->finding_texts);
     array_free(&analysis->calls);

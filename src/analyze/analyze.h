@@ -6,7 +6,10 @@
 #ifndef KYMO_ANALYZE_H
 #define KYMO_ANALYZE_H
 
+#include "hardware/hardware.h"
 #include "trace/trace.h"
+
+#include <stdatomic.h>
 
 #define NO_INDEX UINT32_MAX
 
@@ -105,11 +108,24 @@ struct flow {
     uint64_t id;
 };
 
-/* What a device event says about its program. */
+/* How the operation of device work is known. */
+enum attributed {
+    ATTRIBUTED_NOT,
+    ATTRIBUTED_RECORDED, /* the source names it */
+    ATTRIBUTED_NAME,     /* the kernel is named after it */
+    ATTRIBUTED_ORDER,    /* its place among the kernels of a graph is that of the operation */
+    ATTRIBUTED_OPERATOR, /* by the framework's operator that launched it */
+    ATTRIBUTIONS,
+};
+
+/* What a device event says about its program, or without one, of the framework's operator. */
 struct hlo_label {
-    uint32_t operation, module; /* strings; operation STRING_NONE if only the module is known */
+    uint32_t operation, module; /* strings; operation STRING_NONE if only the module is known, both
+                                   without a program */
+    uint32_t framework_op;      /* string: XLA's or TensorFlow's name of the operator */
     int64_t program_id;
     bool has_program_id;
+    bool is_by_order; /* the operation was found by its place in the schedule */
     uint32_t program; /* index in catalog.programs, NO_INDEX if missing there */
 };
 
@@ -227,6 +243,7 @@ enum mark_kind {
     MARK_GROUP,
     MARK_SEQUENCE,    /* an operator that autograd numbered */
     MARK_MODULE_PATH, /* an operator that names the module it ran in */
+    MARK_OPERATION,   /* an HLO operation that the host executes */
 };
 
 /* A link of an event to others. */
@@ -238,7 +255,7 @@ struct mark {
                      autograd's number of the thread of the forward pass, 0 for that pass itself,
                      NO_FORWARD_THREAD where the source does not tell */
     int64_t id;   /* of the context, the step, the run, the launch or the source's own group; the
-                     sequence number; the path, a string */
+                     sequence number; the path, a string; the index of a label */
 };
 
 /* What an event type on the host means for performance. Of nested ones the greater counts. */
@@ -286,6 +303,70 @@ struct finding {
 };
 typedef ARRAY(struct finding) finding_list;
 
+/* A device, or a host that computes: what it is, can do, and did. */
+enum device_kind { KIND_GPU, KIND_TPU, KIND_NEURON, KIND_OTHER, KIND_CPU };
+struct device_figures {
+    uint32_t track; /* the source track */
+    enum device_kind kind;
+    bool has_number;
+    int64_t number; /* on its machine */
+    char name[64], type[64];
+    struct gpu_facts facts;
+    int64_t memory_bytes; /* 0 if unknown, as all that follow */
+    struct gpu_peaks peaks;
+    const char *peaks_from; /* NULL if they are not known */
+    int peak_type;          /* enum peak_type of most products of matrices; -1 if none is known */
+    double peak_flops, xprof_peak_flops;
+    double sram_read, sram_write, cmem_read, cmem_write, vmem_read, vmem_write; /* bytes/s */
+    struct extent work;
+    int64_t busy_ps, op_ps;
+};
+
+/* All executions of an operation on a device. */
+struct device_operation {
+    uint32_t device;             /* index in analysis.devices */
+    uint32_t program, operation; /* indexes, NO_INDEX when unknown */
+    bool has_program_id;
+    uint64_t program_id;
+    /* Strings: */
+    uint32_t name, category, expression, framework_op, framework_type, file, parent, compute_type;
+    uint32_t line;
+    uint8_t core; /* 1: a TPU's sparse core */
+    enum attributed attribution;
+    uint64_t kernels;
+    struct totals totals; /* of executions */
+    int64_t matrix_unit_ps;
+    /* Over all executions; NAN and -1 when unknown. */
+    double flops, matrix_flops, xprof_flops, xprof_device_flops;
+    int64_t bytes, hbm_bytes, cmem_read, cmem_write, vmem_read, vmem_write, stall_ps;
+    struct event_ref first;
+};
+
+/* What a device, or the host without one, did in a step. The parts are disjoint; of work that runs
+ * at the same time, the first of these counts. */
+enum step_part {
+    PART_COMPUTE_16,
+    PART_COMPUTE_32,
+    PART_COMPUTE_OTHER,
+    PART_TO_HOST,
+    PART_BETWEEN,
+    PART_COLLECTIVES,
+    PART_TO_DEVICE,
+    /* The device is idle: what the host did. */
+    PART_COMPILE,
+    PART_INPUT_WAIT,
+    PART_LAUNCH,
+    PART_HOST_COMPUTE,
+    PART_OTHER, /* the rest */
+    STEP_PARTS,
+};
+struct step_breakdown {
+    uint32_t device, step; /* indexes; the device is NO_INDEX where there is none */
+    int64_t start_ps, end_ps;
+    int64_t parts_ps[STEP_PARTS];
+    int64_t idle_ps, infeed_ps, outfeed_ps;
+};
+
 struct analysis {
     const struct catalog *catalog;
     struct memory_trace trace;
@@ -303,6 +384,10 @@ struct analysis {
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
+    _Atomic uint8_t *kernel_traits;     /* by event type; see kernel_precision */
+    ARRAY(struct device_figures) devices;
+    ARRAY(struct device_operation) device_operations; /* by device, most self time first */
+    ARRAY(struct step_breakdown) breakdowns;          /* by device and step */
     struct summary summary;
     finding_list findings; /* the costliest first */
     struct arena finding_texts;
@@ -338,6 +423,16 @@ enum counter_unit counter_meaning(const struct catalog *catalog, uint32_t lane,
 /* The operation of the label's program that a kernel of this type belongs to, or NO_INDEX. */
 uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
                           uint32_t type);
+enum attributed kernel_attribution(const struct analysis *analysis, const struct hlo_label *label,
+                                   uint32_t type);
+/* "kernel name" */
+struct text attribution_name(enum attributed attribution);
+/* The operation a kernel is known to belong to, or NULL. */
+const struct operation *kernel_operation_of(const struct analysis *analysis,
+                                            const struct hlo_label *label, uint32_t type);
+/* Whether a kernel multiplies matrices in units made for that; its operation may be NULL. */
+bool kernel_uses_matrix_units(const struct analysis *analysis, uint32_t type,
+                              const struct operation *operation);
 /* The call of the operator that launched an event on a device, or that is the operator of a call on
  * the host; or NULL. */
 const struct call *operator_call(const struct analysis *analysis, uint32_t track, uint64_t event);

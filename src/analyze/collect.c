@@ -27,6 +27,8 @@ enum role {
     ROLE_SEQUENCE,
     ROLE_FORWARD_THREAD,
     ROLE_MODULE_PATH,
+    ROLE_FRAMEWORK_OP,
+    ROLE_INPUT_STAGE,
     /* Summed, not kept: */
     ROLE_KERNEL,
     ROLE_BLOCKS,
@@ -61,6 +63,9 @@ static const struct {
     {"Sequence number", ROLE_SEQUENCE},
     {"Fwd thread id", ROLE_FORWARD_THREAD},
     {"Module Hierarchy", ROLE_MODULE_PATH},
+    {"tf_op", ROLE_FRAMEWORK_OP},
+    {"_ipl_stage_name", ROLE_INPUT_STAGE},
+    {"_ipl_stage_id", ROLE_INPUT_STAGE},
     {"kernel_details", ROLE_KERNEL},
     {"memcpy_details", ROLE_COPY},
     {"bytes_reserved", ROLE_RESERVED},
@@ -213,8 +218,8 @@ static void intern_new_strings(struct collector *collector, struct catalog *cata
 {
     struct hlo_label *label;
     array_each (label, &collector->analysis->labels) {
-        uint32_t *strings[] = {&label->operation, &label->module};
-        for (size_t i = 0; i < 2; i++)
+        uint32_t *strings[] = {&label->operation, &label->module, &label->framework_op};
+        for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
             if (*strings[i] & IS_NEW_STRING)
                 *strings[i] = catalog_string(
                     catalog, intern_text(&collector->new_strings, *strings[i] & ~IS_NEW_STRING));
@@ -231,7 +236,8 @@ static void intern_new_strings(struct collector *collector, struct catalog *cata
 static bool label_equal(const struct hlo_label *a, const struct hlo_label *b)
 {
     return a->operation == b->operation && a->module == b->module &&
-           a->program_id == b->program_id && a->has_program_id == b->has_program_id;
+           a->framework_op == b->framework_op && a->program_id == b->program_id &&
+           a->has_program_id == b->has_program_id;
 }
 
 /* The index of a label in the analysis; a hash collision only costs a duplicate entry. */
@@ -254,8 +260,8 @@ static uint32_t shared_label(struct collector *collector, uint64_t hash,
 static uint32_t label_number(struct collector *collector, struct worker_state *worker,
                              const struct hlo_label *label)
 {
-    uint64_t identity[4] = {label->operation, label->module, (uint64_t)label->program_id,
-                            label->has_program_id};
+    uint64_t identity[4] = {(uint64_t)label->operation << 32 | label->framework_op, label->module,
+                            (uint64_t)label->program_id, label->has_program_id};
     uint64_t hash = hash_bytes(identity, sizeof identity);
     struct known_label *known = &worker->known[hash % KNOWN_LABELS];
     if (known->number == 0 || !label_equal(&known->label, label)) {
@@ -299,6 +305,23 @@ static void set_device_times(struct device_links *links, uint32_t event,
     links->duration_ps[event] = duration;
 }
 
+/* Its index plus one. */
+static uint32_t read_label(struct collector *collector, struct worker_state *worker,
+                           const struct event_roles *roles)
+{
+    struct hlo_label label = {.program = NO_INDEX};
+    if (has(roles, ROLE_FRAMEWORK_OP))
+        label.framework_op = arg_string(collector, roles->args[ROLE_FRAMEWORK_OP]);
+    if (has(roles, ROLE_MODULE)) {
+        label.module = arg_string(collector, roles->args[ROLE_MODULE]);
+        label.program_id = role_integer(roles, ROLE_PROGRAM);
+        label.has_program_id = has(roles, ROLE_PROGRAM);
+        if (has(roles, ROLE_OPERATION))
+            label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
+    }
+    return label_number(collector, worker, &label);
+}
+
 static void set_device_links(struct collector *collector, struct worker_state *worker,
                              uint32_t event, const struct event_roles *roles)
 {
@@ -308,15 +331,8 @@ static void set_device_links(struct collector *collector, struct worker_state *w
         worker->links.correlation[event] = (uint64_t)arg_integer(roles->args[ROLE_CORRELATION]);
     if (has(roles, ROLE_EXTERNAL))
         worker->links.external[event] = (uint64_t)arg_integer(roles->args[ROLE_EXTERNAL]);
-    if (!has(roles, ROLE_MODULE))
-        return;
-    struct hlo_label label = {.module = arg_string(collector, roles->args[ROLE_MODULE]),
-                              .program_id = role_integer(roles, ROLE_PROGRAM),
-                              .has_program_id = has(roles, ROLE_PROGRAM),
-                              .program = NO_INDEX};
-    if (has(roles, ROLE_OPERATION))
-        label.operation = arg_string(collector, roles->args[ROLE_OPERATION]);
-    worker->links.label[event] = label_number(collector, worker, &label);
+    if (has(roles, ROLE_MODULE) || has(roles, ROLE_FRAMEWORK_OP))
+        worker->links.label[event] = read_label(collector, worker, roles);
 }
 
 /* Of operators: the ids that device work and the backward pass refer to, and their module. */
@@ -360,6 +376,11 @@ static void add_links(struct collector *collector, struct worker_state *worker,
     if (!on_device && has(roles, ROLE_CORRELATION))
         add_mark(worker, batch, event, MARK_LAUNCH, role_integer(roles, ROLE_SCOPE),
                  role_integer(roles, ROLE_CORRELATION));
+    if (!on_device && has(roles, ROLE_INPUT_STAGE)) /* which a program marks for XProf */
+        __atomic_store_n(&collector->analysis->host_class[batch->type[event]], HOST_INPUT,
+                         __ATOMIC_RELAXED);
+    if (!on_device && has(roles, ROLE_OPERATION) && has(roles, ROLE_MODULE))
+        add_mark(worker, batch, event, MARK_OPERATION, 0, read_label(collector, worker, roles) - 1);
     if (!on_device && collector->analysis->type_roles[batch->type[event]] == TYPE_OPERATOR)
         add_operator(collector, worker, batch, event, roles);
     if (has(roles, ROLE_GROUP))

@@ -56,6 +56,8 @@ static void resolve_labels(struct analysis *analysis)
     }
     struct hlo_label *label;
     array_each (label, &analysis->labels) {
+        if (!label->module)
+            continue;
         uint64_t identity[2] = {label->module, (uint64_t)label->program_id};
         uint32_t index = label->has_program_id
                              ? idmap_get(&by_name_and_id, hash_bytes(identity, sizeof identity))
@@ -146,6 +148,38 @@ uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_labe
     if (index == IDMAP_NONE)
         index = idmap_get(&program->by_kernel_name, catalog->types.items[type].name);
     return index == IDMAP_NONE ? NO_INDEX : index;
+}
+
+enum attributed kernel_attribution(const struct analysis *analysis, const struct hlo_label *label,
+                                   uint32_t type)
+{
+    if (kernel_operation(analysis, label, type) == NO_INDEX)
+        return ATTRIBUTED_NOT;
+    if (label->is_by_order)
+        return ATTRIBUTED_ORDER;
+    const struct program *program = &analysis->catalog->programs.items[label->program];
+    return label->operation && idmap_get(&program->by_name, label->operation) != IDMAP_NONE
+               ? ATTRIBUTED_RECORDED
+               : ATTRIBUTED_NAME;
+}
+
+struct text attribution_name(enum attributed attribution)
+{
+    static const char *const names[] = {[ATTRIBUTED_NOT] = "none",
+                                        [ATTRIBUTED_RECORDED] = "recorded",
+                                        [ATTRIBUTED_NAME] = "kernel name",
+                                        [ATTRIBUTED_ORDER] = "schedule order",
+                                        [ATTRIBUTED_OPERATOR] = "framework operator"};
+    return text_of(names[attribution]);
+}
+
+const struct operation *kernel_operation_of(const struct analysis *analysis,
+                                            const struct hlo_label *label, uint32_t type)
+{
+    uint32_t index = kernel_operation(analysis, label, type);
+    return index == NO_INDEX
+               ? NULL
+               : &analysis->catalog->programs.items[label->program].operations.items[index];
 }
 
 static void resolve_kernel(const struct analysis *analysis, const struct hlo_label *label,
@@ -386,6 +420,9 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
                               .operations = &pass->rows[track].operations};
     uint32_t *group = analysis->steps.count ? groups_of(analysis, track) : NULL;
     bool is_work = catalog->tracks.items[track].lane != LANE_ASIDE;
+    struct stream_sums *sums = catalog->tracks.items[track].lane == LANE_STREAM
+                                   ? stream_sums_begin(analysis, track)
+                                   : NULL;
     struct launch *launch = NULL;
     uint64_t known_correlation = 0;
     for (uint64_t position = 0; position < events->count; position++) {
@@ -410,13 +447,24 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
         if (is_work && group && group[event])
             count_in_step(steps, group[event] - 1, events->start_ps[event],
                           event_end(events, event));
-        if (derive && lane->label[event])
-            add_kernel(&maker, events, event, lane->label[event] - 1, group ? group[event] : 0,
-                       launch);
+        uint32_t label = lane->label[event];
+        if (sums)
+            stream_sums_add(sums, &(struct stream_work){
+                                      .event = event,
+                                      .label = label,
+                                      .call = lane->operator ? lane->operator[event] : 0,
+                                      .scope = launch ? launch->scope : 0});
+        if (derive && label && analysis->labels.items[label - 1].module)
+            add_kernel(&maker, events, event, label - 1, group ? group[event] : 0, launch);
     }
     close_operation(&maker);
     merge_steps(pass, steps);
     merge_operations(pass, &maker.totals);
+    if (sums) {
+        pthread_mutex_lock(&pass->lock);
+        stream_sums_end(sums);
+        pthread_mutex_unlock(&pass->lock);
+    }
     array_free(&maker.totals);
     array_free(&maker.resolutions);
     idmap_free(&maker.totals_index);
@@ -493,6 +541,7 @@ void process_devices(struct analysis *analysis, struct pool *pool, operation_lis
             mem_zeroed(analysis->steps.count, sizeof *pass.workers[i].extents);
     pthread_mutex_init(&pass.lock, NULL);
     resolve_labels(analysis);
+    order_kernels(analysis);
     survey_devices(&pass);
     pool_run(pool, tracks, process_module_lane,
              &pass); /* first, as the others inherit from these */

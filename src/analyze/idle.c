@@ -200,21 +200,12 @@ static void finish_rest(struct attribution *a)
         }
 }
 
-static const struct launch *launch_of(const struct analysis *analysis, struct event_ref ref)
-{
-    const uint64_t *correlation = analysis->lanes[ref.track].correlation;
-    if (!correlation || correlation[ref.event] == 0)
-        return NULL;
-    uint32_t process = catalog_ancestor(analysis->catalog, ref.track, TRACK_PROCESS);
-    return find_launch(analysis, process, correlation[ref.event]);
-}
-
 /* Splits a gap between the host and the device; what is the host's is looked at later. */
 static void take_gap(struct attribution *a, const struct gap *gap)
 {
     const struct analysis *analysis = a->rules->analysis;
     const struct launch *launch =
-        gap->next.track == TRACK_NONE ? NULL : launch_of(analysis, gap->next);
+        gap->next.track == TRACK_NONE ? NULL : launch_of_work(analysis, gap->next);
     int64_t length = sub_saturated(gap->to_ps, gap->from_ps);
     if (!launch && a->device->main_lane == TRACK_NONE) {
         add_cost(&a->idle->causes[CAUSE_UNKNOWN], NO_INDEX, length);

@@ -242,9 +242,9 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
     array_free(&open);
 }
 
-/* Operations with times on the device's clock: only their extent is taken from the others. */
-static void measure_on_device(struct lane_analysis *lane, const struct lane_events *events,
-                              const uint8_t *roles, struct totals *totals)
+/* Totals and busy time with the times on the device's clock. */
+static int64_t measure_on_device(const struct lane_analysis *lane, const struct lane_events *events,
+                                 const uint8_t *roles, struct totals *totals)
 {
     struct lane_events on_device = *events;
     struct lane_analysis measured = {.order = mem_alloc(events->count * sizeof *measured.order)};
@@ -252,9 +252,19 @@ static void measure_on_device(struct lane_analysis *lane, const struct lane_even
     on_device.duration_ps = lane->device_duration_ps;
     sort_events(measured.order, &on_device);
     measure(&measured, &on_device, roles, true, totals);
-    measure(lane, events, roles, true, NULL);
-    lane->busy_ps = measured.busy_ps;
     mem_free(measured.order);
+    return measured.busy_ps;
+}
+
+void measure_types(const struct analysis *analysis, uint32_t track, struct totals *totals)
+{
+    const struct lane_events *events = &analysis->trace.lanes[track];
+    const struct lane_analysis *lane = &analysis->lanes[track];
+    struct lane_analysis measured = {.order = lane->order};
+    if (lane->device_start_ps)
+        measure_on_device(lane, events, analysis->type_roles, totals);
+    else
+        measure(&measured, events, analysis->type_roles, true, totals);
 }
 
 static bool survey_lane(void *context, size_t index, unsigned worker)
@@ -270,10 +280,11 @@ static bool survey_lane(void *context, size_t index, unsigned worker)
         sort_lane(lane, events);
     struct totals *totals =
         track->lane == LANE_COUNTER ? NULL : totals_for(track, &survey->workers[worker]);
-    if (lane->device_start_ps)
-        measure_on_device(lane, events, analysis->type_roles, totals);
-    else
-        measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM, totals);
+    bool is_on_device = lane->device_start_ps != NULL; /* only its extent is that of the others */
+    measure(lane, events, analysis->type_roles, track->lane != LANE_STREAM,
+            is_on_device ? NULL : totals);
+    if (is_on_device)
+        lane->busy_ps = measure_on_device(lane, events, analysis->type_roles, totals);
     return true;
 }
 

@@ -22,6 +22,8 @@ struct type_totals {
 };
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals);
 void type_totals_free(struct type_totals *totals);
+/* Totals of one lane by event type, on the device's clock where it has times on that. */
+void measure_types(const struct analysis *analysis, uint32_t track, struct totals *totals);
 
 /* The scopes around scopes, which XLA's tracers write as a plane of its own: ids of annotations
  * with the id of the annotation around each. */
@@ -61,7 +63,60 @@ uint32_t find_call(const struct analysis *analysis, uint32_t track, uint64_t eve
 void sort_externals(struct analysis *analysis);
 uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64_t id);
 
-/* 6. Propagates steps to devices and derives rows of GPU streams. */
+/* 6. Finds the operations of kernels in graphs, once programs of labels are known. */
+void order_kernels(struct analysis *analysis);
+
+/* Widths of the numbers that kernels compute with. */
+enum precision {
+    PRECISION_UNKNOWN,
+    PRECISION_16, /* floating point of 16 bits and fewer */
+    PRECISION_32,
+    PRECISION_OTHER,
+};
+/* Of an HLO type, "bf16". */
+enum precision precision_of_type(struct text type);
+/* Of a kernel, whose operation may be NULL. */
+enum precision kernel_precision(const struct analysis *analysis, uint32_t type,
+                                const struct operation *operation);
+
+/* Kinds of device work, the most important first: while several run, only the first counts. */
+enum work_kind {
+    WORK_COMPUTE_16,
+    WORK_COMPUTE_32,
+    WORK_COMPUTE_OTHER,
+    WORK_TO_HOST,
+    WORK_OUTFEED,
+    WORK_BETWEEN,
+    WORK_COLLECTIVES,
+    WORK_TO_DEVICE,
+    WORK_INFEED,
+    WORK_OTHER, /* copies from host to host */
+    WORK_KINDS,
+    WORK_AROUND, /* a frame around other work, or a wait */
+};
+enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
+                            const struct operation *operation);
+/* The type of the numbers in an HLO text: "f32" of "%x = f32[8] fusion(bf16[8] %y)"; of a product
+ * of matrices, that of what it multiplies. */
+struct text type_in_expression(struct text expression, bool is_product);
+/* Whether a category is one of products of matrices. */
+bool is_product_category(struct text category);
+/* The launch of a device event, or NULL. */
+const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work);
+
+/* Sums over the work of a stream, operation by operation. */
+struct stream_work {
+    uint64_t event;
+    uint32_t label, call; /* index plus one, 0 for none */
+    int64_t scope;        /* that it was launched in */
+};
+struct stream_sums;
+struct stream_sums *stream_sums_begin(struct analysis *analysis, uint32_t track);
+void stream_sums_add(struct stream_sums *sums, const struct stream_work *work);
+/* Adds the sums to the analysis, which no other thread may use meanwhile, and frees them. */
+void stream_sums_end(struct stream_sums *sums);
+
+/* 7. Propagates steps to devices and derives rows of GPU streams. */
 struct operation_totals {
     uint32_t name, module; /* strings */
     uint32_t program, operation;
@@ -71,7 +126,7 @@ struct operation_totals {
 typedef ARRAY(struct operation_totals) operation_list;
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations);
 
-/* 7. How devices spent their time, in parallel. */
+/* 8. How devices spent their time, in parallel. */
 struct gap {
     int64_t from_ps, to_ps;
     struct event_ref next; /* the work that ends it; its track is TRACK_NONE at the end */
@@ -98,7 +153,7 @@ typedef ARRAY(struct device_activity) activity_list;
 void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities);
 void activities_free(activity_list *activities);
 
-/* 8. Summary figures. */
+/* 9. Summary figures. */
 void measure_extents(struct analysis *analysis);
 void summarize(struct analysis *analysis, const struct type_totals *types,
                const operation_list *operations, const activity_list *activities);
@@ -107,7 +162,12 @@ void summarize_operators(struct analysis *analysis, const struct type_totals *ty
 void list_module_paths(const struct analysis *analysis, const int64_t *backward_ps,
                        operator_list *modules);
 
-/* 9. Findings. */
+/* 10. What devices are and can do, and the operations of those that record them. */
+void describe_devices(struct analysis *analysis);
+void sum_operations(struct analysis *analysis, struct catalog *catalog);
+void measure_figures(struct analysis *analysis, const activity_list *activities);
+
+/* 11. Findings. */
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */

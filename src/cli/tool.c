@@ -23,8 +23,10 @@ const struct command command_tool = {
     .examples =
         (const char *const[]){
             "",
-            "kernel_stats gpt",
-            "memory_profile run.xplane.pb",
+            "overview_page gpt",
+            "op_profile run.xplane.pb --group-by provenance --limit 5",
+            "roofline_model gpt",
+            "memory_profile gpt",
             "kernel_stats gpt --format csv --output-file kernels.csv",
             "memory_profile gpt --format gviz > memory_profile.json",
             NULL,
@@ -101,10 +103,12 @@ static bool write_tool(const void *context, struct sql_connection *connection,
 static int tool(int count, char **arguments)
 {
     struct tool_call call = {
-        .format = formats[0], .group_by = tool_groupings[0], .limit = NOT_GIVEN};
+        .format = formats[0], .limit = NOT_GIVEN};
     const struct option table[] = {
         {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
          formats},
+        {"group-by", 0, OPTION_CHOICE, &call.group_by, "LEVEL",
+         "how op_profile groups operations (default: program)", tool_groupings},
         {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},
         {"table", 0, OPTION_TEXT, &call.table, "TABLE", "only this table (default: all)", NULL},
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
@@ -131,6 +135,12 @@ static int tool(int count, char **arguments)
         fprintf(stderr, "%s tool: missing argument: a profile or a capture\n", program_name());
         return EXIT_USAGE;
     }
+    if (call.group_by && !tool_has_groups(call.tool)) {
+        fprintf(stderr, "%s tool: --group-by is for op_profile\n", program_name());
+        return EXIT_USAGE;
+    }
+    if (!call.group_by)
+        call.group_by = tool_groupings[0];
     return on_profile(&(struct profile_call){.place = operands[1],
                                              .data_path = call.data_path,
                                              .file = call.file,

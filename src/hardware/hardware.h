@@ -1,10 +1,12 @@
 /*
- * hardware: the published figures of Neuron devices: engines, clocks, memories, DMA, links, and the
- * instance types they come in. One table; the compiler, the simulated cores and the analysis read
- * it.
+ * hardware: the published figures of devices. Here those of Neuron: engines, clocks, memories, DMA,
+ * links, and the instance types they come in. One table; the compiler, the simulated cores and the
+ * analysis read it. GPUs are in gpus.h.
  */
 #ifndef KYMO_HARDWARE_HARDWARE_H
 #define KYMO_HARDWARE_HARDWARE_H
+
+#include "hardware/gpus.h"
 
 #include <stdbool.h>
 #include <stdint.h>

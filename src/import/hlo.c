@@ -11,7 +11,12 @@ enum {
 
     MODULE_NAME = PB_TAG(1, PB_BYTES),
     MODULE_COMPUTATIONS = PB_TAG(3, PB_BYTES),
+    MODULE_SCHEDULE = PB_TAG(7, PB_BYTES),
     MODULE_STACK_FRAMES = PB_TAG(17, PB_BYTES),
+
+    SCHEDULE_SEQUENCES = PB_TAG(1, PB_BYTES),
+    SEQUENCE_VALUE = PB_TAG(2, PB_BYTES),
+    SEQUENCE_IDS = PB_TAG(1, PB_BYTES),
 
     COMPUTATION_NAME = PB_TAG(1, PB_BYTES),
     COMPUTATION_INSTRUCTIONS = PB_TAG(2, PB_BYTES),
@@ -19,6 +24,7 @@ enum {
     INSTRUCTION_NAME = PB_TAG(1, PB_BYTES),
     INSTRUCTION_OPCODE = PB_TAG(2, PB_BYTES),
     INSTRUCTION_METADATA = PB_TAG(7, PB_BYTES),
+    INSTRUCTION_ID = PB_TAG(35, PB_VARINT),
 
     METADATA_OP_NAME = PB_TAG(2, PB_BYTES),
     METADATA_SOURCE_FILE = PB_TAG(3, PB_BYTES),
@@ -63,7 +69,8 @@ static bool read_op_metadata(struct catalog *catalog, struct pb_reader in, struc
     return in.problem == NULL;
 }
 
-static bool read_instruction(struct catalog *catalog, struct pb_reader in, struct operation *op)
+static bool read_instruction(struct catalog *catalog, struct pb_reader in, struct operation *op,
+                             struct idmap *by_id, uint32_t index)
 {
     struct pb_field field;
     while (pb_next(&in, &field)) {
@@ -71,6 +78,8 @@ static bool read_instruction(struct catalog *catalog, struct pb_reader in, struc
             op->name = catalog_string(catalog, pb_text(&field));
         else if (field.tag == INSTRUCTION_OPCODE)
             op->opcode = catalog_string(catalog, pb_text(&field));
+        else if (field.tag == INSTRUCTION_ID)
+            idmap_put(by_id, field.value, index);
         else if (field.tag == INSTRUCTION_METADATA &&
                  !read_op_metadata(catalog, pb_enter(&field), op))
             return false;
@@ -78,7 +87,8 @@ static bool read_instruction(struct catalog *catalog, struct pb_reader in, struc
     return in.problem == NULL;
 }
 
-static bool read_computation(struct catalog *catalog, struct program *program, struct pb_reader in)
+static bool read_computation(struct catalog *catalog, struct program *program, struct pb_reader in,
+                             struct idmap *by_id)
 {
     struct pb_field field;
     size_t first = program->operations.count;
@@ -89,8 +99,10 @@ static bool read_computation(struct catalog *catalog, struct program *program, s
         if (field.tag != COMPUTATION_INSTRUCTIONS)
             continue;
         struct operation *op = array_push(&program->operations);
-        *op = (struct operation){0};
-        if (!read_instruction(catalog, pb_enter(&field), op))
+        *op = (struct operation){OPERATION_COSTS_UNKNOWN};
+        op->schedule_index = (uint32_t)(program->operations.count - 1 - first);
+        if (!read_instruction(catalog, pb_enter(&field), op, by_id,
+                              (uint32_t)(program->operations.count - 1)))
             return false;
     }
     for (size_t i = first; i < program->operations.count; i++)
@@ -212,18 +224,57 @@ void hlo_index(struct catalog *catalog, struct program *program)
     }
 }
 
+/* Operations in the order in which a computation executes them. */
+static bool read_sequence(struct program *program, struct pb_reader in, const struct idmap *by_id)
+{
+    struct pb_field field;
+    uint32_t position = 0;
+    while (pb_next(&in, &field)) {
+        if (field.tag != SEQUENCE_IDS)
+            continue;
+        struct pb_reader ids = pb_enter(&field);
+        uint64_t id;
+        for (; ids.at < ids.end && pb_varint(&ids, &id); position++) {
+            uint32_t index = idmap_get(by_id, id);
+            if (index != IDMAP_NONE)
+                program->operations.items[index].schedule_index = position;
+        }
+        if (ids.problem)
+            return false;
+    }
+    return in.problem == NULL;
+}
+
+static bool read_schedule(struct program *program, struct pb_reader in, const struct idmap *by_id)
+{
+    struct pb_field sequence, value;
+    while (pb_next(&in, &sequence)) {
+        struct pb_reader entry = pb_enter(&sequence);
+        while (sequence.tag == SCHEDULE_SEQUENCES && pb_next(&entry, &value))
+            if (value.tag == SEQUENCE_VALUE && !read_sequence(program, pb_enter(&value), by_id))
+                return false;
+    }
+    return in.problem == NULL;
+}
+
 static bool read_module(struct catalog *catalog, struct program *program, struct pb_reader in)
 {
     struct pb_field field;
+    struct idmap by_id = {0};
+    struct pb_reader schedule = {0};
     bool ok = true;
     while (ok && pb_next(&in, &field)) {
         if (field.tag == MODULE_NAME)
             program->name = catalog_string(catalog, pb_text(&field));
         else if (field.tag == MODULE_COMPUTATIONS)
-            ok = read_computation(catalog, program, pb_enter(&field));
+            ok = read_computation(catalog, program, pb_enter(&field), &by_id);
+        else if (field.tag == MODULE_SCHEDULE)
+            schedule = pb_enter(&field);
         else if (field.tag == MODULE_STACK_FRAMES)
             ok = read_frame_index(catalog, program, pb_enter(&field));
     }
+    ok = ok && (!schedule.at || read_schedule(program, schedule, &by_id));
+    idmap_free(&by_id);
     return ok && in.problem == NULL;
 }
 

@@ -12,6 +12,7 @@
 /* Column values that occur in many rows, as strings of the catalog. */
 struct words {
     uint32_t events_table, launch, context, module, operation, memcpy, memset;
+    uint32_t attributions[ATTRIBUTIONS];
 };
 
 struct device_names;
@@ -49,7 +50,8 @@ typedef bool table_task(struct profile_maker *maker, struct error *err);
 table_task make_flows, make_runs, make_steps, make_operator_summaries, make_module_summaries,
     make_tracks, make_event_types, make_python_frames, make_modules, make_operations, make_frames,
     make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
-    make_memory_usage, make_findings, make_evidence, make_source_files;
+    make_memory_usage, make_devices, make_device_operations, make_step_breakdowns, make_findings,
+    make_evidence, make_source_files;
 /* Of device profiles: no rows where there are none. */
 table_task make_queues, make_samples, make_memory_samples, make_streams, make_layers,
     make_framework_operators, make_hlo_operations, make_opcodes, make_tensors, make_neff_headers,

@@ -51,6 +51,9 @@ static void add_words(struct profile_maker *maker)
         .memcpy = catalog_string(catalog, TEXT("memcpy")),
         .memset = catalog_string(catalog, TEXT("memset")),
     };
+    for (size_t i = 0; i < ATTRIBUTIONS; i++)
+        maker->words.attributions[i] =
+            catalog_string(catalog, attribution_name((enum attributed)i));
 }
 
 static void assign_first_ids(struct profile_maker *maker)
@@ -83,6 +86,9 @@ static table_task *const other_tables[] = {
     make_flows,
     make_runs,
     make_steps,
+    make_devices,
+    make_device_operations,
+    make_step_breakdowns,
     make_tracks,
     make_event_types,
     make_python_frames,

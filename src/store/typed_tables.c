@@ -293,16 +293,24 @@ static const struct known_details *kernel_details_of(const struct event_sink *si
     return known->is_readable ? known : NULL;
 }
 
-/* The HLO operation of a kernel. */
+/* The HLO operation of a kernel, and how it is known. */
 static void put_operation(const struct event_sink *sink, const struct event *event,
                           struct record *record)
 {
     const struct analysis *analysis = sink->maker->analysis;
     const uint32_t *labels = analysis->lanes[event->batch->track].label;
-    if (!labels || !labels[event->number])
-        return;
-    const struct hlo_label *label = &analysis->labels.items[labels[event->number] - 1];
-    uint32_t operation = kernel_operation(analysis, label, event->batch->type[event->index]);
+    uint32_t type = event->batch->type[event->index];
+    const struct hlo_label *label =
+        labels && labels[event->number] ? &analysis->labels.items[labels[event->number] - 1] : NULL;
+    uint32_t operation = label ? kernel_operation(analysis, label, type) : NO_INDEX;
+    enum attributed attribution =
+        label ? kernel_attribution(analysis, label, type) : ATTRIBUTED_NOT;
+    if (attribution == ATTRIBUTED_NOT && record->present >> KERNEL_FRAMEWORK_OP & 1)
+        attribution = ATTRIBUTED_OPERATOR;
+    record_put(record, KERNEL_ATTRIBUTION, sink->maker->words.attributions[attribution]);
+    record_put(record, KERNEL_MATRIX_UNITS,
+               kernel_uses_matrix_units(analysis, type,
+                                        label ? kernel_operation_of(analysis, label, type) : NULL));
     if (operation == NO_INDEX)
         return;
     const struct program *program = &analysis->catalog->programs.items[label->program];

@@ -3,6 +3,9 @@
  */
 #include "tools/tool.h"
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 /* What XProf takes for a kernel on tensor cores: parts of names, which know nothing of cuBLAS's
  * kernels for Hopper and of Triton. */
 #define XPROF_TENSOR                                                                               \
@@ -66,7 +69,7 @@ static const struct tool_table kernel_tables[] = {
          " coalesce(registers_per_thread, 0) AS registers, coalesce(shared_bytes, 0) AS shared,"
          " op_name, " XPROF_TENSOR " AS xprof_uses, " XPROF_ELIGIBLE " AS is_eligible,"
          " max(coalesce(theoretical_occupancy_percent, occupancy_percent)) AS occupancy,"
-         " NULL::BOOLEAN AS uses_tensor_cores,"
+         " bool_or(uses_tensor_cores) AS uses_tensor_cores,"
          " count(*) AS number, sum(duration_ns) AS total, min(duration_ns) AS least_ns,"
          " max(duration_ns) AS most_ns "
          "FROM kernel WHERE duration_ns >= 1 GROUP BY ALL) ORDER BY rank LIMIT 1000"},

@@ -4,11 +4,25 @@
 #include "tools/tool.h"
 
 const struct xprof_tool *const xprof_tools[] = {
+    &overview_page,
+    &op_profile,
+    &input_pipeline_analyzer,
     &kernel_stats,
     &memory_profile,
+    &roofline_model,
     &perf_counters,
+    &pod_viewer,
+    &framework_op_stats,
+    &hlo_stats,
+    &inference_profile,
+    &megascale_stats,
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
+
+const struct tool_column diagnostics_columns[2] = {
+    STRING("severity", "Severity", FOR_PROGRAMS),
+    STRING("message", "Message", FOR_PROGRAMS),
+};
 
 const char *const tool_groupings[] = {"program", "category", "provenance", "source", NULL};
 
@@ -41,4 +55,9 @@ const char *tool_table(const struct xprof_tool *tool, size_t i)
         if ((tool->tables[at].forms & FOR_SCRIPTS) && i-- == 0)
             return tool->tables[at].name;
     return NULL;
+}
+
+bool tool_has_groups(const struct xprof_tool *tool)
+{
+    return tool == &op_profile;
 }

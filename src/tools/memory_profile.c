@@ -3,6 +3,9 @@
  */
 #include "tools/tool.h"
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 /* Where most memory is in use, the last time; XProf's peak. */
 #define PEAK                                                                                       \
     "peak AS (SELECT DISTINCT ON (memory_id) *, stack + heap AS used FROM memory"                  \
@@ -112,190 +115,94 @@ static const struct tool_table memory_tables[] = {
             " free AS free_bytes, fragmentation, step FROM memory ORDER BY memory_id, position"},
 };
 
-/* clang-format off: SQL has its own lines */
-
-/* An event as XProf's MemoryProfileSnapshot. 64-bit numbers are text in JSON of protocol buffers.
- */
+/* An event as XProf's MemoryProfileSnapshot. 64-bit numbers are text in JSON of protocol buffers. */
 #define NUMBER_TEXT(value) "(" value ")::VARCHAR"
-#define METADATA                                                                                           \
-    "{'memoryActivity': CASE WHEN is_allocation THEN 'ALLOCATION' ELSE 'DEALLOCATION' END,"                \
-    " 'requestedBytes': " NUMBER_TEXT("requested") ", 'allocationBytes': " NUMBER_TEXT(                    \
-        "allocated") ", 'address': " NUMBER_TEXT("address") ", 'tfOpName': tf_op, "                        \
-                                                            "'stepId': " NUMBER_TEXT("step") ", "          \
-                                                                                             "'re"         \
-                                                                                             "gio"         \
-                                                                                             "nTy"         \
-                                                                                             "pe'"         \
-                                                                                             ": "          \
-                                                                                             "reg"         \
-                                                                                             "ion"         \
-                                                                                             ", "          \
-                                                                                             "'da"         \
-                                                                                             "taT"         \
-                                                                                             "ype"         \
-                                                                                             "':"          \
-                                                                                             " " TYPE_NAME \
-                                                                                             ", "          \
-                                                                                             "'te"         \
-                                                                                             "nso"         \
-                                                                                             "rSh"         \
-                                                                                             "ape"         \
-                                                                                             "': "         \
-                                                                                             "sha"         \
-                                                                                             "pe}"
-#define SNAPSHOT                                                                                   \
-    "to_json({'timeOffsetPs': " NUMBER_TEXT("time_ps") ", 'aggregationStats': " STATS(             \
-        NUMBER_TEXT("lifetime_peak")) ", 'activityMetadata': " METADATA "})"
+#define METADATA                                                                                   \
+    "{'memoryActivity': CASE WHEN is_allocation THEN 'ALLOCATION' ELSE 'DEALLOCATION' END,"        \
+    " 'requestedBytes': " NUMBER_TEXT("requested")                                                 \
+    ", 'allocationBytes': " NUMBER_TEXT("allocated") ", 'address': " NUMBER_TEXT("address")        \
+    ", 'tfOpName': tf_op, 'stepId': " NUMBER_TEXT("step")                                          \
+    ", 'regionType': region, 'dataType': " TYPE_NAME ", 'tensorShape': shape}"
 #define STATS(peak)                                                                                \
-    "{'stackReservedBytes': " NUMBER_TEXT("stack") ", 'heapAllocatedBytes': " NUMBER_TEXT(         \
-        "heap") ", 'freeMemoryBytes': " NUMBER_TEXT("free") ", 'fragmentation': CASE WHEN"         \
-                                                            " isnan(fragmentation) THEN "          \
-                                                            "to_json('NaN') ELSE "                 \
-                                                            "to_json(fragmentation) END,"          \
-                                                            " 'peakBytesInUse': " peak "}"
+    "{'stackReservedBytes': " NUMBER_TEXT("stack") ", 'heapAllocatedBytes': " NUMBER_TEXT("heap")  \
+    ", 'freeMemoryBytes': " NUMBER_TEXT("free") ", 'fragmentation': CASE WHEN"                     \
+    " isnan(fragmentation) THEN to_json('NaN') ELSE to_json(fragmentation) END,"                   \
+    " 'peakBytesInUse': " NUMBER_TEXT(peak) "}"
+#define SNAPSHOT                                                                                   \
+    "to_json({'timeOffsetPs': " NUMBER_TEXT("time_ps") ", 'aggregationStats': "                    \
+    STATS("lifetime_peak") ", 'activityMetadata': " METADATA "})"
 
-static const char document[] = ", " FILLED ", " PEAK
-                               /* Of the peak's step, up to the peak. */
-                               ", during AS (SELECT f.*, coalesce(lag(f.is_allocation) OVER "
-                               "(PARTITION BY f.memory_id,"
-                               " f.address ORDER BY f.position), false) AS is_alive_before,"
-                               " lead(f.id) OVER (PARTITION BY f.memory_id, f.address ORDER BY "
-                               "f.position) IS NULL AS is_last"
-                               " FROM filled f JOIN peak p ON p.memory_id = f.memory_id AND "
-                               "f.time_ps <= p.time_ps"
-                               " AND f.step = p.step)"
-                               ", unmapped AS (SELECT p.memory_id, p.step, p.stack, p.heap - "
-                               "coalesce(sum(CASE"
-                               " WHEN d.is_allocation THEN d.allocated WHEN d.is_alive_before THEN "
-                               "-d.allocated ELSE 0"
-                               " END), 0) AS bytes FROM peak p LEFT JOIN during d USING (memory_id)"
-                               " GROUP BY p.memory_id, p.step, p.stack, p.heap)"
-                               ", special AS (SELECT memory_id, step, tf_op, region, bytes, "
-                               "row_number() OVER (PARTITION BY"
-                               " memory_id ORDER BY place) - 1 AS special_index FROM ("
-                               "SELECT memory_id, step, 'unused preallocated device memory' AS "
-                               "tf_op,"
-                               " 'persist/dynamic' AS region, bytes, 0 AS place FROM unmapped "
-                               "WHERE bytes > 0 "
-                               "UNION ALL SELECT memory_id, step, 'stack', 'stack', stack, 1 FROM "
-                               "unmapped WHERE stack > 0))"
-                               ", active AS (SELECT memory_id, allocated, requested, tf_op, "
-                               "region, type_number, shape,"
-                               " count(*) AS occurrences, min(position) AS position, NULL::BIGINT "
-                               "AS special_index"
-                               " FROM during WHERE is_last AND is_allocation GROUP BY ALL "
-                               "UNION ALL SELECT memory_id, bytes, bytes, tf_op, region, 0, "
-                               "'unknown', 1, NULL, special_index"
-                               " FROM special)"
-                               ", listed AS (SELECT *, row_number() OVER (PARTITION BY memory_id, "
-                               "special_index IS NULL"
-                               " ORDER BY allocated DESC, requested DESC, tf_op, region, "
-                               "type_number, shape) - 1 AS number,"
-                               " row_number() OVER (PARTITION BY memory_id"
-                               " ORDER BY allocated DESC, requested DESC, tf_op, region, "
-                               "type_number, shape) AS place"
-                               " FROM active)"
-                               /* At most 1,000 events: the one with most memory in use of each of
-                                  as many boxes. */
-                               ", box AS (SELECT memory_id, count(*) AS events, greatest(count(*) "
-                               "// 1000, 1) AS width,"
-                               " 1000 * (greatest(count(*) // 1000, 1) + 1) - count(*) AS narrow "
-                               "FROM memory GROUP BY memory_id)"
-                               ", sampled AS (SELECT DISTINCT ON (f.memory_id, box_number) * FROM "
-                               "(SELECT f.*, CASE"
-                               " WHEN b.events <= 1000 THEN f.position WHEN f.position < b.width * "
-                               "b.narrow"
-                               " THEN f.position // b.width"
-                               " ELSE b.narrow + (f.position - b.width * b.narrow) // (b.width + "
-                               "1) END AS box_number"
-                               " FROM filled f JOIN box b USING (memory_id)) f"
-                               " ORDER BY f.memory_id, box_number, f.heap + f.stack DESC, "
-                               "f.position)"
-                               ", snapshots AS (SELECT memory_id, list(" SNAPSHOT
-                               " ORDER BY number) AS items FROM ("
-                               "SELECT f.*, l.number FROM listed l JOIN filled f ON f.memory_id = "
-                               "l.memory_id AND"
-                               " f.position = l.position) GROUP BY memory_id)"
-                               ", timeline AS (SELECT memory_id, list(" SNAPSHOT
-                               " ORDER BY position) AS items FROM sampled"
-                               " GROUP BY memory_id)"
-                               ", actives AS (SELECT memory_id, "
-                               "list({'snapshotIndex': " NUMBER_TEXT("CASE WHEN special_index IS "
-                                                                     "NULL THEN number ELSE -1 END") ", 'specialIndex': " NUMBER_TEXT("coalesce(special_index, -1)") ", 'numOccurrences': " NUMBER_TEXT(
-                                   "occurrences") "} ORDER BY place) AS items FROM listed"
-                                                  " GROUP BY memory_id)"
-                                                  ", specials AS (SELECT memory_id, list(" METADATA
-                                                  " ORDER BY special_index) AS items FROM ("
-                                                  "SELECT *, true AS is_allocation, bytes AS "
-                                                  "requested, bytes AS allocated, 0 AS address,"
-                                                  " 0 AS type_number, 'unknown' AS shape FROM "
-                                                  "special) GROUP BY memory_id)"
-                                                  ", lifetime AS (SELECT memory_id, "
-                                                  "max(lifetime_peak) AS bytes FROM memory GROUP "
-                                                  "BY memory_id)"
-                                                  ", summaries AS (SELECT memory_id, "
-                                                  "{'peakBytesUsageLifetime': " NUMBER_TEXT("l."
-                                                                                            "bytes") ", 'peakStats': " STATS(NUMBER_TEXT("used")) ", 'peakStatsTimePs': " NUMBER_TEXT("time_ps") ", 'memoryCapacity': " NUMBER_TEXT(
-                                                      "used + free") "} AS item"
-                                                                     " FROM peak JOIN lifetime l "
-                                                                     "USING (memory_id))"
-                                                                     ", allocators AS (SELECT "
-                                                                     "memory_id, "
-                                                                     "{'memoryProfileSnapshots': "
-                                                                     "coalesce(s.items, []),"
-                                                                     " 'profileSummary': "
-                                                                     "summaries.item, "
-                                                                     "'activeAllocations': "
-                                                                     "coalesce(a.items, []),"
-                                                                     " 'specialAllocations': "
-                                                                     "coalesce(p.items, []), "
-                                                                     "'sampledTimelineSnapshots':"
-                                                                     " coalesce(t.items, [])} AS "
-                                                                     "item FROM summaries LEFT "
-                                                                     "JOIN snapshots s USING "
-                                                                     "(memory_id)"
-                                                                     " LEFT JOIN actives a USING "
-                                                                     "(memory_id) LEFT JOIN "
-                                                                     "specials p USING (memory_id)"
-                                                                     " LEFT JOIN timeline t USING "
-                                                                     "(memory_id))"
-                                                                     ", module_run AS (SELECT "
-                                                                     "e.name, e.start_ts * 1000 + "
-                                                                     "e.start_fraction_ps AS "
-                                                                     "start_ps,"
-                                                                     " e.duration_ns * 1000 + "
-                                                                     "e.duration_fraction_ps AS "
-                                                                     "ps, substr(d.name, 9) AS "
-                                                                     "plane,"
-                                                                     " row_number() OVER (ORDER BY "
-                                                                     "d.sort_key, d.id, e.id) - 1 "
-                                                                     "AS number"
-                                                                     " FROM SystemProfileEvents e "
-                                                                     "JOIN Track t ON t.id = "
-                                                                     "e.track_id AND t.name = 'XLA "
-                                                                     "Modules'"
-                                                                     " JOIN Track d ON d.id = "
-                                                                     "t.parent_id AND d.name LIKE "
-                                                                     "'/device:TPU:%')"
-                                                                     " SELECT "
-                                                                     "json_object('"
-                                                                     "memoryProfilePerAllocator',"
-                                                                     " coalesce((SELECT "
-                                                                     "json_group_object(memory_id, "
-                                                                     "item) FROM allocators), "
-                                                                     "'{}'::JSON),"
-                                                                     " 'numHosts', 1, 'memoryIds', "
-                                                                     "coalesce((SELECT "
-                                                                     "list(memory_id ORDER BY "
-                                                                     "memory_id) FROM"
-                                                                     " allocators), []), "
-                                                                     "'version', 1, 'hloModules', "
-                                                                     "coalesce((SELECT "
-                                                                     "list({'name': name,"
-                                                                     " 'startTimePs': " NUMBER_TEXT("start_ps") ", 'endTimePs': " NUMBER_TEXT(
-                                                                         "start_ps + ps") ", "
-                                                                                          "'id':"
-                                                                                          " " NUMBER_TEXT("number") ", 'planeName': plane} ORDER BY number) FROM module_run), []))";
+static const char document[] =
+    ", " FILLED ", " PEAK
+    /* Of the peak's step, up to the peak. */
+    ", during AS (SELECT f.*, coalesce(lag(f.is_allocation) OVER (PARTITION BY f.memory_id,"
+    " f.address ORDER BY f.position), false) AS is_alive_before,"
+    " lead(f.id) OVER (PARTITION BY f.memory_id, f.address ORDER BY f.position) IS NULL AS is_last"
+    " FROM filled f JOIN peak p ON p.memory_id = f.memory_id AND f.time_ps <= p.time_ps"
+    " AND f.step = p.step)"
+    ", unmapped AS (SELECT p.memory_id, p.step, p.stack, p.heap - coalesce(sum(CASE"
+    " WHEN d.is_allocation THEN d.allocated WHEN d.is_alive_before THEN -d.allocated ELSE 0"
+    " END), 0) AS bytes FROM peak p LEFT JOIN during d USING (memory_id)"
+    " GROUP BY p.memory_id, p.step, p.stack, p.heap)"
+    ", special AS (SELECT memory_id, step, tf_op, region, bytes, row_number() OVER (PARTITION BY"
+    " memory_id ORDER BY place) - 1 AS special_index FROM ("
+    "SELECT memory_id, step, 'unused preallocated device memory' AS tf_op,"
+    " 'persist/dynamic' AS region, bytes, 0 AS place FROM unmapped WHERE bytes > 0 "
+    "UNION ALL SELECT memory_id, step, 'stack', 'stack', stack, 1 FROM unmapped WHERE stack > 0))"
+    ", active AS (SELECT memory_id, allocated, requested, tf_op, region, type_number, shape,"
+    " count(*) AS occurrences, min(position) AS position, NULL::BIGINT AS special_index"
+    " FROM during WHERE is_last AND is_allocation GROUP BY ALL "
+    "UNION ALL SELECT memory_id, bytes, bytes, tf_op, region, 0, 'unknown', 1, NULL, special_index"
+    " FROM special)"
+    ", listed AS (SELECT *, row_number() OVER (PARTITION BY memory_id, special_index IS NULL"
+    " ORDER BY allocated DESC, requested DESC, tf_op, region, type_number, shape) - 1 AS number,"
+    " row_number() OVER (PARTITION BY memory_id"
+    " ORDER BY allocated DESC, requested DESC, tf_op, region, type_number, shape) AS place"
+    " FROM active)"
+    /* At most 1,000 events: the one with most memory in use of each of as many boxes. */
+    ", box AS (SELECT memory_id, count(*) AS events, greatest(count(*) // 1000, 1) AS width, 1000"
+    " * (greatest(count(*) // 1000, 1) + 1) - count(*) AS narrow FROM memory GROUP BY memory_id)"
+    ", sampled AS (SELECT DISTINCT ON (f.memory_id, box_number) * FROM (SELECT f.*, CASE"
+    " WHEN b.events <= 1000 THEN f.position WHEN f.position < b.width * b.narrow"
+    " THEN f.position // b.width"
+    " ELSE b.narrow + (f.position - b.width * b.narrow) // (b.width + 1) END AS box_number"
+    " FROM filled f JOIN box b USING (memory_id)) f"
+    " ORDER BY f.memory_id, box_number, f.heap + f.stack DESC, f.position)"
+    ", snapshots AS (SELECT memory_id, list(" SNAPSHOT " ORDER BY number) AS items FROM ("
+    "SELECT f.*, l.number FROM listed l JOIN filled f ON f.memory_id = l.memory_id AND"
+    " f.position = l.position) GROUP BY memory_id)"
+    ", timeline AS (SELECT memory_id, list(" SNAPSHOT " ORDER BY position) AS items FROM sampled"
+    " GROUP BY memory_id)"
+    ", actives AS (SELECT memory_id, list({'snapshotIndex': "
+    NUMBER_TEXT("CASE WHEN special_index IS NULL THEN number ELSE -1 END")
+    ", 'specialIndex': " NUMBER_TEXT("coalesce(special_index, -1)")
+    ", 'numOccurrences': " NUMBER_TEXT("occurrences") "} ORDER BY place) AS items FROM listed"
+    " GROUP BY memory_id)"
+    ", specials AS (SELECT memory_id, list(" METADATA " ORDER BY special_index) AS items FROM ("
+    "SELECT *, true AS is_allocation, bytes AS requested, bytes AS allocated, 0 AS address,"
+    " 0 AS type_number, 'unknown' AS shape FROM special) GROUP BY memory_id)"
+    ", lifetime AS (SELECT memory_id, max(lifetime_peak) AS bytes FROM memory GROUP BY memory_id)"
+    ", summaries AS (SELECT memory_id, {'peakBytesUsageLifetime': " NUMBER_TEXT("l.bytes")
+    ", 'peakStats': " STATS("used") ", 'peakStatsTimePs': " NUMBER_TEXT("time_ps")
+    ", 'memoryCapacity': " NUMBER_TEXT("used + free") "} AS item"
+    " FROM peak JOIN lifetime l USING (memory_id))"
+    ", allocators AS (SELECT memory_id, {'memoryProfileSnapshots': coalesce(s.items, []),"
+    " 'profileSummary': summaries.item, 'activeAllocations': coalesce(a.items, []),"
+    " 'specialAllocations': coalesce(p.items, []), 'sampledTimelineSnapshots':"
+    " coalesce(t.items, [])} AS item FROM summaries LEFT JOIN snapshots s USING (memory_id)"
+    " LEFT JOIN actives a USING (memory_id) LEFT JOIN specials p USING (memory_id)"
+    " LEFT JOIN timeline t USING (memory_id))"
+    ", module_run AS (SELECT e.name, e.start_ts * 1000 + e.start_fraction_ps AS start_ps,"
+    " e.duration_ns * 1000 + e.duration_fraction_ps AS ps, substr(d.name, 9) AS plane,"
+    " row_number() OVER (ORDER BY d.sort_key, d.id, e.id) - 1 AS number"
+    " FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id AND t.name = 'XLA Modules'"
+    " JOIN Track d ON d.id = t.parent_id AND d.name LIKE '/device:TPU:%')"
+    " SELECT json_object('memoryProfilePerAllocator',"
+    " coalesce((SELECT json_group_object(memory_id, item) FROM allocators), '{}'::JSON),"
+    " 'numHosts', 1, 'memoryIds', coalesce((SELECT list(memory_id ORDER BY memory_id) FROM"
+    " allocators), []), 'version', 1, 'hloModules', coalesce((SELECT list({'name': name,"
+    " 'startTimePs': " NUMBER_TEXT("start_ps") ", 'endTimePs': " NUMBER_TEXT("start_ps + ps")
+    ", 'id': " NUMBER_TEXT("number") ", 'planeName': plane} ORDER BY number) FROM module_run), []))";
 
 /* clang-format on */
 

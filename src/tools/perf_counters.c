@@ -3,6 +3,9 @@
  */
 #include "tools/tool.h"
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 static const struct tool_column range_columns[] = {
     STRING("host", "Host", FOR_USERS),       STRING("device", "Device", FOR_USERS),
     STRING("counter", "Counter", FOR_USERS), NUMBER("samples", "Samples", FOR_USERS, 0),
@@ -15,7 +18,7 @@ static const struct tool_column sample_columns[] = {
     STRING("Kernel", "Kernel", FOR_PROGRAMS),
     NUMBER("Sample", "Sample", FOR_PROGRAMS, 0),
     STRING("Counter", "Counter", FOR_PROGRAMS),
-    {"Value", "Value (Hex)", CELL_NUMBER, FOR_PROGRAMS, 0, true, NULL},
+    {"Value", "Value (Hex)", CELL_NUMBER, FOR_PROGRAMS, 0, true, NULL, NULL},
     STRING("Description", "Description", FOR_PROGRAMS),
     STRING("Set", "Set", FOR_PROGRAMS),
     NUMBER("time_ns", "Time (ns)", FOR_SCRIPTS, 0),

@@ -25,6 +25,8 @@ struct tool_column {
     unsigned digits;  /* behind the point, for people */
     bool is_hex;      /* also written in hexadecimal, for XProf */
     const char *role; /* of Google's charts; NULL: none */
+    /* XProf has it for these devices alone: "GPU", "TPU" or "not TPU"; NULL: for all. */
+    const char *kind;
 };
 
 struct tool_table {
@@ -40,6 +42,7 @@ struct tool_run {
     struct sql_connection *connection;
     const struct tool_options *options;
     struct output with; /* WITH and the relations */
+    bool has_gpus, has_tpus;
     struct output *out;
 };
 
@@ -53,23 +56,43 @@ struct xprof_tool {
     const char *document; /* a query of one value, which is JSON */
     bool (*write_document)(struct tool_run *run, struct error *err);
     /* Instead of tables, for people; NULL: tables. */
-    bool (*write_text)(struct tool_run *run, struct error *err);
+    bool (*write_text)(struct tool_run *run, bool *is_empty, struct error *err);
 };
 
 #define COLUMNS_OF(list)                 .columns = (list), .column_count = sizeof(list) / sizeof *(list)
 #define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
-#define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL}
-#define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL}
-#define FLAG(id, label, forms)           {id, label, CELL_FLAG, forms, 0, false, NULL}
+#define NUMBER(id, label, forms, digits)                                                           \
+    {                                                                                              \
+        id, label, CELL_NUMBER, forms, digits, false, NULL, NULL                                   \
+    }
+#define STRING(id, label, forms)                                                                   \
+    {                                                                                              \
+        id, label, CELL_TEXT, forms, 0, false, NULL, NULL                                          \
+    }
+#define FLAG(id, label, forms)                                                                     \
+    {                                                                                              \
+        id, label, CELL_FLAG, forms, 0, false, NULL, NULL                                          \
+    }
+#define ON(kind_, id, label, cell, forms, digits)                                                  \
+    {                                                                                              \
+        id, label, cell, forms, digits, false, NULL, kind_                                         \
+    }
 
-extern const struct xprof_tool kernel_stats, memory_profile, perf_counters;
+extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
+    framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
+    pod_viewer, inference_profile, megascale_stats;
+
+/* The table of messages that XProf has at the end of most lists. */
+extern const struct tool_column diagnostics_columns[2];
+#define DIAGNOSTICS                                                                                \
+    .columns = diagnostics_columns, .column_count = 2,                                             \
+    .sql = "SELECT upper(category) AS severity, message FROM Warning"
 
 /* Runs a query over the relations. */
 bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
                 struct error *err);
-/* A table as XProf writes it. */
-bool write_gviz(struct tool_run *run, const struct tool_table *table, struct json *json,
-                struct error *err);
+/* A number of a result; 0 for NULL. */
+double cell_number(struct text value);
 /* A highlighted line. */
 void put_tool_title(struct tool_run *run, const char *title);
 

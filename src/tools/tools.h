@@ -40,6 +40,8 @@ const char *tool_about(const struct xprof_tool *tool);
 /* Why there may be nothing to show, and what to capture then; may be NULL. */
 const char *tool_why(const struct xprof_tool *tool);
 
+/* Whether it heeds options.group_by. */
+bool tool_has_groups(const struct xprof_tool *tool);
 /* Names of its tables for scripts, the i-th; NULL after the last. */
 const char *tool_table(const struct xprof_tool *tool, size_t i);
 

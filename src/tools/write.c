@@ -21,19 +21,42 @@ bool tool_query(struct sql_result **result, struct tool_run *run, const char *sq
     return ok;
 }
 
+double cell_number(struct text value)
+{
+    char digits[64];
+    if (value.size == 0 || value.size >= sizeof digits)
+        return 0;
+    memcpy(digits, value.data, value.size);
+    digits[value.size] = '\0';
+    return strtod(digits, NULL);
+}
+
 static unsigned form_of(enum tool_format format)
 {
     return format == TOOL_TEXT ? FOR_PEOPLE : format == TOOL_GVIZ ? FOR_XPROF : FOR_SCRIPTS;
 }
 
-/* A query of the table's columns that the format has. For people, with its titles. */
-static void put_select(struct output *sql, const struct tool_table *table, enum tool_format format)
+static bool has_column_here(const struct tool_run *run, const struct tool_column *column)
 {
+    if (!(column->forms & form_of(run->options->format)))
+        return false;
+    if (!column->kind || run->options->format != TOOL_GVIZ)
+        return true;
+    if (strcmp(column->kind, "GPU") == 0)
+        return run->has_gpus;
+    return run->has_tpus == (strcmp(column->kind, "TPU") == 0);
+}
+
+/* A query of the table's columns that the format has. For people, with its titles. */
+static void put_select(struct output *sql, const struct tool_run *run,
+                       const struct tool_table *table)
+{
+    enum tool_format format = run->options->format;
     const char *comma = "SELECT ";
     output_format(sql, ", report AS (%s) ", table->sql);
     for (size_t i = 0; i < table->column_count; i++) {
         const struct tool_column *column = &table->columns[i];
-        if (!(column->forms & form_of(format)))
+        if (!has_column_here(run, column))
             continue;
         output_text(sql, comma);
         comma = ", ";
@@ -56,13 +79,14 @@ static bool query_table(struct sql_result **result, struct tool_run *run,
 {
     struct output sql;
     output_memory(&sql);
-    put_select(&sql, table, run->options->format);
+    put_select(&sql, run, table);
     bool ok = tool_query(result, run, sql.data, err);
     output_discard(&sql);
     return ok;
 }
 
-static void put_columns(struct json *json, const struct tool_table *table)
+static void put_columns(struct json *json, const struct tool_run *run,
+                        const struct tool_table *table)
 {
     static const char *const types[] = {
         [CELL_TEXT] = "string", [CELL_NUMBER] = "number", [CELL_FLAG] = "boolean"};
@@ -70,7 +94,7 @@ static void put_columns(struct json *json, const struct tool_table *table)
     json_open(json, '[');
     for (size_t i = 0; i < table->column_count; i++) {
         const struct tool_column *column = &table->columns[i];
-        if (!(column->forms & FOR_XPROF))
+        if (!has_column_here(run, column))
             continue;
         json_open(json, '{');
         json_put_text(json, "id", text_of(column->id));
@@ -96,7 +120,7 @@ static void put_cell(struct json *json, const struct tool_column *column, struct
     if (column->is_hex && is_finite) {
         struct output hex;
         output_memory(&hex);
-        output_format(&hex, "0x%" PRIx64, (uint64_t)strtod(value.data, NULL));
+        output_format(&hex, "0x%" PRIx64, (uint64_t)cell_number(value));
         json_put_text(json, "f", (struct text){hex.data, hex.size});
         output_discard(&hex);
     }
@@ -110,7 +134,7 @@ static void put_cell(struct json *json, const struct tool_column *column, struct
     json_close(json, '}');
 }
 
-static void put_row(struct json *json, const struct tool_table *table,
+static void put_row(struct json *json, const struct tool_run *run, const struct tool_table *table,
                     const struct sql_result *result, size_t row)
 {
     size_t cell = 0;
@@ -118,7 +142,7 @@ static void put_row(struct json *json, const struct tool_table *table,
     json_key(json, "c");
     json_open(json, '[');
     for (size_t i = 0; i < table->column_count; i++)
-        if (table->columns[i].forms & FOR_XPROF)
+        if (has_column_here(run, &table->columns[i]))
             put_cell(json, &table->columns[i], sql_value(result, row, cell++));
     json_close(json, ']');
     json_close(json, '}');
@@ -135,7 +159,7 @@ static bool put_rows(struct json *json, struct tool_run *run, const struct tool_
     for (size_t rows = 1; ok && rows > 0 && left > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t row = 0; ok && row < rows && left > 0; row++, left--)
-            put_row(json, table, result, row);
+            put_row(json, run, table, result, row);
     }
     sql_free(result);
     json_close(json, ']');
@@ -160,13 +184,13 @@ static bool put_properties(struct json *json, struct tool_run *run, const struct
     return ok;
 }
 
-bool write_gviz(struct tool_run *run, const struct tool_table *table, struct json *json,
-                struct error *err)
+static bool write_gviz(struct tool_run *run, const struct tool_table *table, struct json *json,
+                       struct error *err)
 {
     bool ok = true;
     json_open(json, '{');
     if (table->column_count > 0) {
-        put_columns(json, table);
+        put_columns(json, run, table);
         if (table->properties) {
             json_key(json, "p");
             ok = put_properties(json, run, table, err);
@@ -246,7 +270,7 @@ static size_t count_wanted(const struct tool_run *run, const struct xprof_tool *
 }
 
 /* Tables without rows are left out for people. */
-static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, size_t *with_rows,
+static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, bool *is_empty,
                          struct error *err)
 {
     const struct tool_options *options = run->options;
@@ -256,15 +280,16 @@ static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, si
                                  .limit = options->limit,
                                  .style = options->style};
     bool is_only = count_wanted(run, tool) == 1, is_first = true, ok = true;
+    *is_empty = true;
     for (size_t i = 0; ok && i < tool->table_count; i++) {
         struct sql_result *result = NULL;
-        bool is_empty = true;
+        bool has_none = true;
         if (!is_wanted(run, &tool->tables[i]))
             continue;
         ok = query_table(&result, run, &tool->tables[i], err) &&
-             sql_is_empty(result, &is_empty, err);
-        *with_rows += !is_empty;
-        if (ok && !(is_empty && options->format == TOOL_TEXT)) {
+             sql_is_empty(result, &has_none, err);
+        *is_empty &= has_none;
+        if (ok && !(has_none && options->format == TOOL_TEXT)) {
             put_heading(run, &tool->tables[i], is_first, is_only);
             is_first = false;
             ok = export_rows(result, &format, run->out, err);
@@ -276,22 +301,36 @@ static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, si
     return ok;
 }
 
+/* What kind of devices the tables speak of. */
+static bool find_kind(struct tool_run *run, struct error *err)
+{
+    struct sql_result *result = NULL;
+    size_t rows = 0;
+    bool ok = tool_query(&result, run, "SELECT kind FROM machine", err) &&
+              sql_next(result, &rows, err);
+    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
+    run->has_gpus = text_equal(kind, TEXT("GPU"));
+    run->has_tpus = text_equal(kind, TEXT("TPU"));
+    sql_free(result);
+    return ok;
+}
+
 bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
                 const struct tool_options *options, struct output *out, struct error *err)
 {
     struct tool_run run = {.connection = connection, .options = options, .out = out};
-    size_t with_rows = 0;
+    bool is_empty = false;
     if (options->format != TOOL_GVIZ && options->table && count_wanted(&run, tool) == 0)
         return error_set(err, "%s has no table '%s'", tool->name, options->table);
     output_memory(&run.with);
-    bool ok = relations_begin(&run.with, connection, options, err);
-    if (!ok)
-        ;
-    else if (options->format == TOOL_GVIZ)
+    bool ok = relations_begin(&run.with, connection, options, err) && find_kind(&run, err);
+    if (ok && options->format == TOOL_GVIZ)
         ok = write_for_xprof(tool, &run, err);
-    else
-        ok = write_tables(tool, &run, &with_rows, err);
-    if (ok && with_rows == 0 && options->format != TOOL_GVIZ && options->notice)
+    else if (ok && options->format == TOOL_TEXT && tool->write_text)
+        ok = tool->write_text(&run, &is_empty, err);
+    else if (ok)
+        ok = write_tables(tool, &run, &is_empty, err);
+    if (ok && is_empty && options->notice)
         options->notice(options->context, tool->why);
     output_discard(&run.with);
     return ok;

@@ -9,6 +9,7 @@
 #include "base/base.h"
 
 #include <assert.h>
+#include <math.h>
 
 #define TRACK_NONE  UINT32_MAX
 #define TIME_UNSET  INT64_MIN
@@ -136,7 +137,18 @@ struct operation {
     uint32_t computation;
     uint32_t file, line; /* where the user wrote it; STRING_NONE when unknown */
     uint32_t frame;      /* index in program.frames plus one; 0 when unknown */
+    uint32_t category, shape, expression;
+    uint32_t compute_type; /* "bf16": of what it multiplies, otherwise of its result */
+    /* Of one execution, with the computations it calls; NAN and -1 when unknown. */
+    double flops, matrix_flops, xprof_flops;
+    int64_t bytes_accessed, bytes_read, bytes_written;
+    uint32_t schedule_index; /* in the order in which its computation executes */
+    bool is_fused;           /* in the body of a fusion: it has no kernel of its own */
 };
+
+#define OPERATION_COSTS_UNKNOWN                                                                    \
+    .flops = NAN, .matrix_flops = NAN, .xprof_flops = NAN, .bytes_accessed = -1, .bytes_read = -1, \
+    .bytes_written = -1
 
 struct program {
     uint32_t host;

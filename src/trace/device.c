@@ -31,6 +31,15 @@ static const char *amd_architecture(int64_t major, int64_t minor)
     return NULL;
 }
 
+bool device_is_of_amd(const struct catalog *catalog, uint32_t source)
+{
+    const struct arg_list *args = &catalog->tracks.items[source].args;
+    const struct arg *vendor = catalog_arg(catalog, args, TEXT("device_vendor"));
+    const struct arg *name = catalog_arg(catalog, args, TEXT("gpu_device_name"));
+    return (vendor && text_equal(arg_text(catalog, vendor), TEXT("AMD"))) ||
+           (name && text_starts(arg_text(catalog, name), TEXT("AMD")));
+}
+
 struct text device_model(const struct catalog *catalog, uint32_t source,
                          char made[static MAX_MODEL_NAME])
 {
@@ -42,10 +51,9 @@ struct text device_model(const struct catalog *catalog, uint32_t source,
         return arg_text(catalog, name);
     const struct arg *major = catalog_arg(catalog, args, TEXT("compute_cap_major"));
     const struct arg *minor = catalog_arg(catalog, args, TEXT("compute_cap_minor"));
-    const struct arg *vendor = catalog_arg(catalog, args, TEXT("device_vendor"));
     if (!major || !minor)
         return TEXT("");
-    bool is_amd = vendor && text_equal(arg_text(catalog, vendor), TEXT("AMD"));
+    bool is_amd = device_is_of_amd(catalog, source);
     int64_t numbers[2] = {arg_integer(major), arg_integer(minor)};
     const char *architecture = is_amd ? amd_architecture(numbers[0], numbers[1])
                                       : nvidia_architecture(numbers[0], numbers[1]);
@@ -53,5 +61,27 @@ struct text device_model(const struct catalog *catalog, uint32_t source,
                                        is_amd ? "AMD" : "NVIDIA", architecture)
                             : snprintf(made, MAX_MODEL_NAME, "compute capability %lld.%lld",
                                        (long long)numbers[0], (long long)numbers[1]);
+    return (struct text){made, (size_t)size};
+}
+
+struct text device_type(const struct catalog *catalog, uint32_t source,
+                        char made[static MAX_MODEL_NAME])
+{
+    const struct arg_list *args = &catalog->tracks.items[source].args;
+    const struct arg *type = catalog_arg(catalog, args, TEXT("device_type_string"));
+    const struct arg *major = catalog_arg(catalog, args, TEXT("compute_cap_major"));
+    const struct arg *minor = catalog_arg(catalog, args, TEXT("compute_cap_minor"));
+    if (type)
+        return arg_text(catalog, type);
+    if (!major || !minor)
+        return TEXT("");
+    bool is_amd = device_is_of_amd(catalog, source);
+    int64_t numbers[2] = {arg_integer(major), arg_integer(minor)};
+    const char *architecture = is_amd ? amd_architecture(numbers[0], numbers[1])
+                                      : nvidia_architecture(numbers[0], numbers[1]);
+    if (!architecture)
+        return TEXT("");
+    int size =
+        snprintf(made, MAX_MODEL_NAME, is_amd ? "AMD GPU - %s" : "Nvidia GPU (%s)", architecture);
     return (struct text){made, (size_t)size};
 }

@@ -12,5 +12,9 @@ enum { MAX_MODEL_NAME = 64 };
  * capability, in `made`; empty if the source says nothing. */
 struct text device_model(const struct catalog *catalog, uint32_t source,
                          char made[static MAX_MODEL_NAME]);
+bool device_is_of_amd(const struct catalog *catalog, uint32_t source);
+/* The type of the device as XProf calls it: "Nvidia GPU (Hopper)". */
+struct text device_type(const struct catalog *catalog, uint32_t source,
+                        char made[static MAX_MODEL_NAME]);
 
 #endif

@@ -3,8 +3,7 @@
  */
 #include "trace/location.h"
 
-/* The number at the end of a device's name: "/device:GPU:3". */
-static bool number_at_end(struct text name, int64_t *number)
+bool number_at_end(struct text name, int64_t *number)
 {
     size_t digits = 0;
     while (digits < name.size && name.data[name.size - digits - 1] >= '0' &&

@@ -30,6 +30,9 @@ struct location {
 /* By track, set for lanes; free it with mem_free. */
 struct location *locations_of(const struct catalog *catalog);
 
+/* The number at the end of a device's name: "/device:GPU:3". */
+bool number_at_end(struct text name, int64_t *number);
+
 /* The layer's name in the trace_event_source column. */
 struct text layer_name(enum layer layer);
 

@@ -28,7 +28,7 @@ LAYERS = {
     "remote": ["base", "wire", "net", "gpu"],
     "trace": ["base", "wire"],
     "import": ["base", "sql", "wire", "trace", "record", "hardware", "neff", "ntff", "device"],
-    "analyze": ["base", "wire", "trace"],
+    "analyze": ["base", "wire", "trace", "hardware"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],

@@ -167,7 +167,8 @@ static void add_program(struct device_source *source, const struct device_core *
                                .op_name = catalog_string(catalog, text_of(origin->framework)),
                                .file = catalog_string(catalog, text_of(origin->file)),
                                .line = origin->line,
-                               .frame = origin->stack_frame};
+                               .frame = origin->stack_frame,
+                               OPERATION_COSTS_UNKNOWN};
     }
     for (uint32_t i = 0; i < program->frame_count; i++) {
         const struct source_frame *frame = &program->frames[i];

@@ -44,7 +44,8 @@ static void add_operation(struct catalog *catalog, struct program *program,
                            .op_name = member_string(catalog, object, TEXT("op_name")),
                            .file = member_string(catalog, object, TEXT("source_file")),
                            .line = small_number(object, TEXT("source_line")),
-                           .frame = index_after(object, TEXT("stack_frame"))};
+                           .frame = index_after(object, TEXT("stack_frame")),
+                           OPERATION_COSTS_UNKNOWN};
 }
 
 typedef void add_part(struct catalog *catalog, struct program *program,

@@ -121,15 +121,19 @@ static void merge_operations(const struct merging *merging, const struct program
                              struct program *program)
 {
     const struct operation *operation;
-    array_each (operation, &from->operations)
-        *array_push(&program->operations) =
-            (struct operation){.name = string(merging, operation->name),
-                               .opcode = string(merging, operation->opcode),
-                               .op_name = string(merging, operation->op_name),
-                               .computation = string(merging, operation->computation),
-                               .file = string(merging, operation->file),
-                               .line = operation->line,
-                               .frame = operation->frame};
+    array_each (operation, &from->operations) {
+        struct operation *added = array_push(&program->operations);
+        *added = *operation;
+        added->name = string(merging, operation->name);
+        added->opcode = string(merging, operation->opcode);
+        added->op_name = string(merging, operation->op_name);
+        added->computation = string(merging, operation->computation);
+        added->file = string(merging, operation->file);
+        added->category = string(merging, operation->category);
+        added->shape = string(merging, operation->shape);
+        added->expression = string(merging, operation->expression);
+        added->compute_type = string(merging, operation->compute_type);
+    }
     const struct stack_frame *frame;
     array_each (frame, &from->frames)
         *array_push(&program->frames) =

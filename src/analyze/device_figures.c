@@ -1,0 +1,245 @@
+/*
+ * Analysis pass: what devices are, what they can do at most, and how busy they were. Peaks come
+ * from the capture where it has them, otherwise from the table of models, otherwise from
+ * architecture, cores and clock.
+ */
+#include "analyze/passes.h"
+
+#include <stdio.h>
+
+static double number_of(const struct catalog *catalog, const struct track *track, const char *key)
+{
+    const struct arg *arg = catalog_arg(catalog, &track->args, text_of(key));
+    double number = arg ? arg_number(arg) : 0;
+    return number > 0 && number < 1e30 ? number : 0;
+}
+
+static void set_text(char target[static 64], struct text text)
+{
+    snprintf(target, 64, "%.*s", (int)(text.size < 63 ? text.size : 63), text.data);
+}
+
+static enum device_kind kind_of(struct text name)
+{
+    if (text_starts(name, TEXT("/device:GPU")))
+        return KIND_GPU;
+    if (text_starts(name, TEXT("/device:TPU")))
+        return KIND_TPU;
+    return text_starts(name, TEXT("/device:NEURON")) ? KIND_NEURON : KIND_OTHER;
+}
+
+static void set_gpu_peaks(struct device_figures *device, const struct catalog *catalog,
+                          const struct track *track)
+{
+    if (hardware_gpu_named(device->name, strlen(device->name), &device->peaks))
+        device->peaks_from = "device table";
+    else if (hardware_gpu_computed(&device->facts, &device->peaks))
+        device->peaks_from = "compute capability";
+    double memory = number_of(catalog, track, "memory_bandwidth");
+    if (memory > 0)
+        device->peaks.memory_bytes_per_s = memory;
+    device->xprof_peak_flops = hardware_gpu_xprof_flops(&device->facts);
+    device->sram_read = device->sram_write = hardware_gpu_shared_bytes_per_s(&device->facts);
+}
+
+/* Peaks that the source has itself, as TPUs do. */
+static void set_recorded_peaks(struct device_figures *device, const struct catalog *catalog,
+                               const struct track *track)
+{
+    const struct {
+        const char *key;
+        double *into;
+    } bandwidths[] = {
+        {"peak_hbm_bw_gigabytes_per_second", &device->peaks.memory_bytes_per_s},
+        {"peak_sram_rd_bw_gigabytes_per_second", &device->sram_read},
+        {"peak_sram_wr_bw_gigabytes_per_second", &device->sram_write},
+        {"peak_cmem_rd_bw_gigabytes_per_second", &device->cmem_read},
+        {"peak_cmem_wr_bw_gigabytes_per_second", &device->cmem_write},
+        {"peak_vmem_rd_bw_gigabytes_per_second", &device->vmem_read},
+        {"peak_vmem_wr_bw_gigabytes_per_second", &device->vmem_write},
+    };
+    for (size_t i = 0; i < sizeof bandwidths / sizeof *bandwidths; i++) {
+        double found = number_of(catalog, track, bandwidths[i].key);
+        if (found > 0)
+            *bandwidths[i].into = found * 1e9;
+    }
+    double flops = number_of(catalog, track, "peak_teraflops_per_second") * 1e12;
+    if (flops <= 0)
+        return;
+    device->peaks_from = "capture";
+    device->xprof_peak_flops = flops;
+    if (device->kind == KIND_TPU)
+        device->peaks.flops[PEAK_BF16] = flops; /* which its figure is for */
+}
+
+static struct device_figures describe(const struct analysis *analysis, uint32_t number,
+                                      const struct location *location)
+{
+    const struct catalog *catalog = analysis->catalog;
+    const struct track *track = &catalog->tracks.items[number];
+    char made[MAX_MODEL_NAME];
+    struct device_figures device = {.track = number,
+                                    .kind = kind_of(catalog_text(catalog, track->name)),
+                                    .has_number = location->has_core,
+                                    .number = location->core,
+                                    .peak_type = -1};
+    device.memory_bytes = (int64_t)number_of(catalog, track, "memory_size");
+    device.facts =
+        (struct gpu_facts){.vendor = device_is_of_amd(catalog, number) ? GPU_AMD : GPU_NVIDIA,
+                           .major = (int)number_of(catalog, track, "compute_cap_major"),
+                           .minor = (int)number_of(catalog, track, "compute_cap_minor"),
+                           .cores = number_of(catalog, track, "core_count"),
+                           .clock_hz = number_of(catalog, track, "clock_rate") * 1e3};
+    set_text(device.name, device_model(catalog, number, made));
+    set_text(device.type, device_type(catalog, number, made));
+    if (device.kind == KIND_GPU)
+        set_gpu_peaks(&device, catalog, track);
+    set_recorded_peaks(&device, catalog, track);
+    return device;
+}
+
+/* Hosts that execute HLO operations are devices, too. */
+static void describe_hosts(struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    bool *is_listed = mem_zeroed(catalog->tracks.count, sizeof *is_listed);
+    const struct mark *mark;
+    array_each (mark, &analysis->marks) {
+        touch_event((uint64_t)(mark - analysis->marks.items));
+        uint32_t source = catalog->tracks.items[mark->ref.track].parent;
+        if (mark->kind != MARK_OPERATION || is_listed[source])
+            continue;
+        is_listed[source] = true;
+        struct device_figures *device = array_push(&analysis->devices);
+        *device = (struct device_figures){.track = source, .kind = KIND_CPU, .peak_type = -1};
+        set_text(device->name, TEXT("CPU"));
+        set_text(device->type, TEXT("CPU"));
+    }
+    mem_free(is_listed);
+}
+
+void describe_devices(struct analysis *analysis)
+{
+    const struct catalog *catalog = analysis->catalog;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        struct location location = {0};
+        if (track->level != TRACK_SOURCE || track->source != SOURCE_DEVICE)
+            continue;
+        location.has_core = number_at_end(catalog_text(catalog, track->name), &location.core);
+        *array_push(&analysis->devices) = describe(analysis, i, &location);
+    }
+    describe_hosts(analysis);
+}
+
+/* --- what they did --- */
+
+static enum peak_type peak_of(const struct device_figures *device, struct text type)
+{
+    static const struct {
+        const char *name;
+        enum peak_type peak;
+    } types[] = {{"bf16", PEAK_BF16}, {"f16", PEAK_F16}, {"f64", PEAK_F64},
+                 {"f8", PEAK_F8},     {"s8", PEAK_S8},   {"u8", PEAK_S8}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (text_starts(type, text_of(types[i].name)))
+            return types[i].peak;
+    return device->peaks.flops[PEAK_TF32] > 0 ? PEAK_TF32 : PEAK_F32;
+}
+
+/* The peak for the numbers that most products of matrices are of. */
+static void choose_peak(const struct analysis *analysis, struct device_figures *device,
+                        uint32_t index)
+{
+    double flops[PEAK_TYPES] = {0};
+    const double *peaks = device->peaks.flops;
+    const struct device_operation *sum;
+    array_each (sum, &analysis->device_operations)
+        if (sum->device == index && sum->matrix_flops > 0)
+            flops[peak_of(device, catalog_text(analysis->catalog, sum->compute_type))] +=
+                sum->matrix_flops;
+    int best = peaks[PEAK_BF16] >= peaks[PEAK_F16] ? PEAK_BF16 : PEAK_F16;
+    best = peaks[best] > 0 ? best : PEAK_F32;
+    for (int i = 0; i < PEAK_TYPES; i++)
+        if (peaks[i] > 0 && flops[i] > flops[best])
+            best = i;
+    if (peaks[best] <= 0)
+        return;
+    device->peak_type = best;
+    device->peak_flops = peaks[best];
+}
+
+struct span {
+    int64_t start_ps, end_ps;
+};
+typedef ARRAY(struct span) span_list;
+
+static bool by_start(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    return ((const struct span *)a)->start_ps < ((const struct span *)b)->start_ps;
+}
+
+/* Of a host, the time in which any of its threads executes an operation. */
+static void measure_host(const struct analysis *analysis, struct device_figures *device)
+{
+    span_list spans = {0};
+    const struct mark *mark;
+    array_each (mark, &analysis->marks) {
+        touch_event((uint64_t)(mark - analysis->marks.items));
+        const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
+        if (mark->kind == MARK_OPERATION && event_is_timed(events, mark->ref.event) &&
+            analysis->catalog->tracks.items[mark->ref.track].parent == device->track)
+            *array_push(&spans) = (struct span){events->start_ps[mark->ref.event],
+                                                event_end(events, mark->ref.event)};
+    }
+    sort_items(spans.items, spans.count, sizeof *spans.items, by_start, NULL);
+    int64_t covered = INT64_MIN;
+    const struct span *span;
+    array_each (span, &spans) {
+        int64_t from = span->start_ps > covered ? span->start_ps : covered;
+        if (span->end_ps > from)
+            device->busy_ps = add_saturated(device->busy_ps, span->end_ps - from);
+        covered = span->end_ps > covered ? span->end_ps : covered;
+    }
+    if (spans.count > 0)
+        device->work = (struct extent){true, spans.items[0].start_ps, covered};
+    array_free(&spans);
+}
+
+static void measure_device(const struct analysis *analysis, struct device_figures *device,
+                           const struct device_activity *activity)
+{
+    const struct catalog *catalog = analysis->catalog;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
+        const struct track *track = &catalog->tracks.items[i];
+        const struct lane_analysis *lane = &analysis->lanes[i];
+        if (track->level != TRACK_LANE || track->parent != device->track ||
+            track->lane != activity->role || track->events == 0 || lane->first_ps > lane->last_ps)
+            continue;
+        if (!device->work.has_times || lane->first_ps < device->work.first_ps)
+            device->work.first_ps = lane->first_ps;
+        if (!device->work.has_times || lane->last_ps > device->work.last_ps)
+            device->work.last_ps = lane->last_ps;
+        device->work.has_times = true;
+    }
+    device->busy_ps = activity->busy_ps;
+}
+
+void measure_figures(struct analysis *analysis, const activity_list *activities)
+{
+    for (uint32_t i = 0; i < analysis->devices.count; i++) {
+        struct device_figures *device = &analysis->devices.items[i];
+        const struct device_activity *activity;
+        if (device->kind == KIND_CPU)
+            measure_host(analysis, device);
+        array_each (activity, activities)
+            if (activity->device == device->track)
+                measure_device(analysis, device, activity);
+        const struct device_operation *sum;
+        array_each (sum, &analysis->device_operations)
+            if (sum->device == i)
+                device->op_ps = add_saturated(device->op_ps, sum->totals.self_ps);
+        choose_peak(analysis, device, i);
+    }
+}
