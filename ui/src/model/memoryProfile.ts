@@ -5,7 +5,7 @@ interface Stats {
   stackReservedBytes?: string
   heapAllocatedBytes?: string
   freeMemoryBytes?: string
-  fragmentation?: number
+  fragmentation?: number | string // NaN is written as text
   peakBytesInUse?: string
 }
 
@@ -38,7 +38,7 @@ export interface MemoryUse {
   stack: number
   heap: number
   free: number
-  fragmentation: number // 0 to 1
+  fragmentation: number | null // 0 to 1
 }
 
 export interface Allocation {
@@ -62,14 +62,14 @@ export interface AllocatorProfile {
 function readUse(at: string | undefined, stats: Stats = {}): MemoryUse {
   return {
     at: Number(at ?? 0), stack: Number(stats.stackReservedBytes ?? 0), heap: Number(stats.heapAllocatedBytes ?? 0),
-    free: Number(stats.freeMemoryBytes ?? 0), fragmentation: stats.fragmentation ?? 0,
+    free: Number(stats.freeMemoryBytes ?? 0), fragmentation: typeof stats.fragmentation === 'number' ? stats.fragmentation : null,
   }
 }
 
 function readAllocation(activity: Activity, count: string | undefined): Allocation {
   return {
     op: activity.tfOpName || null, bytes: Number(activity.allocationBytes ?? 0), requested: Number(activity.requestedBytes ?? 0),
-    count: Number(count ?? 1), region: activity.regionType || null, type: activity.dataType || null, shape: activity.tensorShape || null,
+    count: Number(count ?? 1), region: activity.regionType || null, type: activity.dataType === 'INVALID' ? null : activity.dataType || null, shape: activity.tensorShape || null,
   }
 }
 

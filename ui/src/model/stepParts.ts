@@ -8,6 +8,7 @@ export interface StackedBar {
 
 export interface StepParts {
   names: string[] // of the parts, those that have time
+  keys: number[] // of their colours: a part has the same everywhere
   bars: StackedBar[]
 }
 
@@ -33,11 +34,13 @@ export const CORE_PARTS: PartColumn[] = [
   { id: 'host_compute_us', name: 'Host compute' }, { id: 'compile_us', name: 'Compilation' }, { id: 'other_us', name: 'Other' },
 ]
 
+const FIRST_KEY = 4 // blue
+
 /** Bars of those parts that have time; `scale` makes milliseconds of the columns' unit. */
 export function readParts(rows: readonly ToolRow[], columns: readonly PartColumn[], label: (row: ToolRow) => string, scale = 1): StepParts {
   const used = columns.filter(({ id }) => rows.some((row) => Number(row[id] ?? 0) > 0))
   return {
-    names: used.map(({ name }) => name),
+    names: used.map(({ name }) => name), keys: used.map((column) => FIRST_KEY + columns.indexOf(column)),
     bars: rows.map((row) => ({ label: label(row), parts: used.map(({ id }) => Number(row[id] ?? 0) * scale) })),
   }
 }

@@ -34,7 +34,7 @@ export interface TableSpec {
   parts: { id: string; title: string }[] // columns whose values share the time
   time: string // the column that is shared
   timeScale: number // to ns
-  choices: { id: string; title: string }[] // columns that a list of values filters
+  choices: { id: string; title: string; isRequired?: boolean }[] // columns that a list of values filters; some need one of them
   sort: Sorting
   columns: ToolColumn[]
   searches: (row: ToolRow) => string[] // that find its events; the first with results is used
@@ -90,7 +90,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
   },
   hlo_stats: {
     label: 'HLO statistics', noun: 'operations', table: 'operations', key: 'hlo_op_name', time: 'total_self_time', timeScale: US,
-    parts: [{ id: 'category', title: 'By category' }, { id: 'hlo_op_name', title: 'By operation' }],
+    parts: [{ id: 'category', title: 'By category' }, { id: 'bound_by', title: 'By what bounds them' }, { id: 'hlo_op_name', title: 'By operation' }],
     choices: [{ id: 'category', title: 'Category' }, { id: 'bound_by', title: 'Bound by' }, { id: 'program_id', title: 'Program' }],
     sort: { key: 'total_self_time', isDescending: true },
     searches: (row) => operationSearches(row.hlo_op_name!),
@@ -124,7 +124,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
   framework_op_stats: {
     label: 'Operator statistics', noun: 'operators', table: 'operations_without_idle', key: 'operation', time: 'total_self_time', timeScale: US,
     parts: [{ id: 'type', title: 'By type' }, { id: 'operation', title: 'By operator' }],
-    choices: [{ id: 'host_or_device', title: 'On' }, { id: 'type', title: 'Type' }, { id: 'bound_by', title: 'Bound by' }],
+    choices: [{ id: 'host_or_device', title: 'On', isRequired: true }, { id: 'type', title: 'Type' }, { id: 'bound_by', title: 'Bound by' }],
     sort: { key: 'total_self_time', isDescending: true },
     searches: (row) => [
       exactMatch('layer', String(row.operation)), ...operationSearches(row.operation!), exactMatch('name', `${String(row.operation)}:${String(row.type)}`),
@@ -156,7 +156,7 @@ export function toolCell(row: ToolRow, { id, scale = 1 }: ToolColumn): Cell {
 /** The columns that have values. */
 export function toolColumns(spec: Pick<TableSpec, 'key' | 'columns'>, rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
   return spec.columns
-    .filter(({ id }) => id === spec.key || rows.some((row) => !isBlank(row[id])))
+    .filter(({ id, kind }) => id === spec.key || kind === 'id' || rows.some((row) => !isBlank(row[id])))
     .map((column) => ({
       key: column.id, title: column.title, kind: column.kind, meaning: column.meaning, hasBar: column.hasBar, isWide: column.isWide,
       value: (row) => toolCell(row, column),
@@ -170,8 +170,9 @@ export interface Part {
 }
 
 const MAX_PARTS = 8
+const MAX_REST = 0.67 // more says nothing
 
-/** The time by a column's value, the largest first; the rest is one part. */
+/** The time by a column's value, the largest first; the rest is one part. None when the rest is most of it. */
 export function timeParts(rows: readonly ToolRow[], spec: TableSpec, id: string): Part[] {
   const sums = new Map<string, number>()
   for (const row of rows) {
@@ -181,7 +182,9 @@ export function timeParts(rows: readonly ToolRow[], spec: TableSpec, id: string)
   const sorted = [...sums].map(([name, value]) => ({ name, value })).filter(({ value }) => value > 0).sort((a, b) => b.value - a.value)
   const rest = sorted.slice(MAX_PARTS)
   if (rest.length < 2) return sorted
-  return [...sorted.slice(0, MAX_PARTS), { name: `${rest.length} others`, value: rest.reduce((sum, part) => sum + part.value, 0), isRest: true }]
+  const sum = (parts: Part[]) => parts.reduce((all, part) => all + part.value, 0)
+  if (sum(rest) > MAX_REST * sum(sorted)) return []
+  return [...sorted.slice(0, MAX_PARTS), { name: `${rest.length} others`, value: sum(rest), isRest: true }]
 }
 
 /** The values of a column, in order. */
