@@ -1,6 +1,7 @@
 // The analyses of the server: which there are, and their answers, kept while the profile is open.
 import { untrack } from 'svelte'
 import { toolGroups, type Tool, type ToolInfo } from '../model/analysis'
+import { TABLE_SPECS } from '../model/toolTables'
 import * as api from './api'
 import { LatestRequest } from './latestRequest'
 import { pushHistory, view } from './view.svelte'
@@ -87,6 +88,15 @@ export function openTool(tool: Tool): void {
   last = tool
   pushHistory(() => {
     view.tool = tool
+  })
+}
+
+/** Opens a table of the analysis with a row chosen. */
+export function openToolRow({ tool, row, choices = {} }: { tool: Tool; row: string; choices?: Record<string, string> }): void {
+  last = tool
+  pushHistory(() => {
+    view.tool = tool
+    view.grids[TABLE_SPECS[tool]!.label] = { choices: { ...choices, row } }
   })
 }
 
