@@ -2,7 +2,8 @@
  * Fuzz target: any input as an HLO module, to the compiler's internal form. What was built is
  * walked through: every operand is there, and comes before its use.
  */
-#include "compile/hlo/hlo.h"
+#include "compile/hlo/read.h"
+#include "hlo/hlo.h"
 
 #include <stdlib.h>
 

@@ -12,6 +12,7 @@ enum trace_left {
     LEAVES_NOTHING,
     LEAVES_KERNEL,  /* generated for it, or for one that is equal */
     LEAVES_LIBRARY, /* any number of kernels with names of their own */
+    LEAVES_EITHER,  /* one of the two: a fusion for Triton or for cuDNN */
     LEAVES_COPY,
 };
 
@@ -55,6 +56,7 @@ struct ordering {
     ARRAY(struct node) nodes;
     ARRAY(uint32_t) found, candidate; /* by node: operation, NO_INDEX if it is not certain */
     struct idmap named;               /* operations that nodes are named after */
+    struct idmap served;              /* operations that their kernels can serve, by likeness */
 };
 
 static bool is_one_of(struct text text, const char *const *list, size_t count)
@@ -109,9 +111,10 @@ static enum trace_left left_by(const struct catalog *catalog, const struct opera
     struct text opcode = catalog_text(catalog, operation->opcode);
     if (ONE_OF_LIST(opcode, nothing))
         return LEAVES_NOTHING;
-    if (ONE_OF_LIST(opcode, library) ||
-        text_equal(catalog_text(catalog, operation->category), TEXT("custom fusion")))
+    if (ONE_OF_LIST(opcode, library))
         return LEAVES_LIBRARY;
+    if (text_equal(catalog_text(catalog, operation->category), TEXT("custom fusion")))
+        return LEAVES_EITHER;
     return text_equal(opcode, TEXT("copy")) || text_equal(opcode, TEXT("copy-start"))
                ? LEAVES_COPY
                : LEAVES_KERNEL;
@@ -157,16 +160,27 @@ static const struct schedule *schedule_of(struct ordering *ordering, uint32_t nu
     return schedule;
 }
 
-/* Whether a kernel made for one operation can serve the other. */
-static bool are_alike(const struct program *program, uint32_t a, uint32_t b)
+/* Operations of equal likeness can share a kernel. */
+static uint64_t likeness(const struct program *program, uint32_t operation)
 {
-    const struct operation *m = &program->operations.items[a], *n = &program->operations.items[b];
-    return m->opcode == n->opcode && m->shape == n->shape && m->category == n->category;
+    const struct operation *at = &program->operations.items[operation];
+    uint32_t identity[4] = {at->opcode, at->shape, at->category, at->compute_type};
+    return hash_bytes(identity, sizeof identity);
 }
 
 static bool has_own_kernel(const struct ordering *ordering, uint32_t operation)
 {
     return idmap_get(&ordering->named, operation) != IDMAP_NONE;
+}
+
+/* Whether a slot stands for kernels with names of their own. */
+static bool is_library(const struct ordering *ordering, const struct program *program,
+                       const struct slot *slot)
+{
+    if (slot->leaves == LEAVES_LIBRARY)
+        return !has_own_kernel(ordering, slot->operation);
+    return slot->leaves == LEAVES_EITHER &&
+           idmap_get(&ordering->served, likeness(program, slot->operation)) == IDMAP_NONE;
 }
 
 /* Whether a node may come from a slot. */
@@ -178,9 +192,9 @@ static bool fits(const struct ordering *ordering, const struct program *program,
         if (node->operation == slot->operation)
             return true;
         return slot->leaves != LEAVES_COPY && !has_own_kernel(ordering, slot->operation) &&
-               are_alike(program, node->operation, slot->operation);
+               likeness(program, node->operation) == likeness(program, slot->operation);
     case NODE_LIBRARY:
-        return slot->leaves == LEAVES_LIBRARY && !has_own_kernel(ordering, slot->operation);
+        return is_library(ordering, program, slot);
     case NODE_COPY:
         return slot->leaves == LEAVES_COPY;
     }
@@ -189,8 +203,8 @@ static bool fits(const struct ordering *ordering, const struct program *program,
 
 /* A run of libraries' kernels, copies among them, beside the operations that call libraries. Where
  * there are several and not one kernel for each, it is not certain which is whose. */
-static size_t take_library(struct ordering *ordering, const struct schedule *schedule, size_t node,
-                           size_t *slot)
+static size_t take_library(struct ordering *ordering, const struct program *program,
+                           const struct schedule *schedule, size_t node, size_t *slot)
 {
     size_t end = node, kernels = 0, calls = 0, last = node;
     for (; end < ordering->nodes.count && ordering->nodes.items[end].kind != NODE_NAMED; end++)
@@ -199,8 +213,8 @@ static size_t take_library(struct ordering *ordering, const struct schedule *sch
             last = end;
         }
     size_t at = *slot;
-    while (at < schedule->slots.count && schedule->slots.items[at].leaves == LEAVES_LIBRARY &&
-           !has_own_kernel(ordering, schedule->slots.items[at].operation)) {
+    while (at < schedule->slots.count &&
+           is_library(ordering, program, &schedule->slots.items[at])) {
         calls++;
         if (schedule->slots.items[at++].ends_block)
             break;
@@ -231,7 +245,7 @@ static bool lay(struct ordering *ordering, const struct program *program,
             return false;
         if (!is_over && fits(ordering, program, at, here)) {
             if (at->kind == NODE_LIBRARY) {
-                node = take_library(ordering, schedule, node, &slot);
+                node = take_library(ordering, program, schedule, node, &slot);
                 is_over = schedule->slots.items[slot - 1].ends_block;
                 continue;
             }
@@ -239,7 +253,7 @@ static bool lay(struct ordering *ordering, const struct program *program,
         } else if (at->kind == NODE_COPY) {
             node++; /* of an operation that has a kernel, too */
             continue;
-        } else if (here->leaves != LEAVES_LIBRARY || has_own_kernel(ordering, here->operation)) {
+        } else if (!is_library(ordering, program, here)) {
             return false;
         } /* else a call that leaves nothing */
         is_over = here->ends_block;
@@ -318,14 +332,17 @@ static struct known_launch *learn(struct ordering *ordering, const struct lane_e
     size_t count = ordering->events.count;
     ordering->nodes.count = 0;
     idmap_free(&ordering->named);
-    ordering->named = (struct idmap){0};
+    idmap_free(&ordering->served);
+    ordering->named = ordering->served = (struct idmap){0};
     array_reserve(&ordering->found, count);
     array_reserve(&ordering->candidate, count);
     for (size_t i = 0; i < count; i++) {
         struct node *node = array_push(&ordering->nodes);
         *node = node_of(analysis, program, events->type[ordering->events.items[i]]);
-        if (node->kind == NODE_NAMED)
-            idmap_put(&ordering->named, node->operation, 1);
+        if (node->kind != NODE_NAMED)
+            continue;
+        idmap_put(&ordering->named, node->operation, 1);
+        idmap_put(&ordering->served, likeness(program, node->operation), 1);
     }
     bool fits_one = find_stretch(ordering, program, schedule_of(ordering, number));
     size_t first = ordering->labels.count;
@@ -365,13 +382,18 @@ static void finish_launch(struct ordering *ordering, uint32_t track, uint32_t la
     ordering->events.count = 0;
 }
 
-/* A label that names no operation of its program. */
-static bool is_of_graph(const struct analysis *analysis, uint32_t label)
+/* A label that names no operation of its program, or one that calls the graph's computation. */
+static bool is_of_graph(const struct analysis *analysis, const struct hlo_label *label)
 {
-    const struct hlo_label *at = &analysis->labels.items[label];
-    return !at->is_by_order && at->program != NO_INDEX &&
-           (!at->operation || idmap_get(&analysis->catalog->programs.items[at->program].by_name,
-                                        at->operation) == IDMAP_NONE);
+    const struct catalog *catalog = analysis->catalog;
+    if (label->program == NO_INDEX)
+        return false;
+    const struct program *program = &catalog->programs.items[label->program];
+    uint32_t operation =
+        label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
+    return operation == IDMAP_NONE ||
+           text_equal(catalog_text(catalog, program->operations.items[operation].opcode),
+                      TEXT("call"));
 }
 
 static void order_lane(struct ordering *ordering, uint32_t track, const uint8_t *is_graph)
@@ -407,7 +429,7 @@ void order_kernels(struct analysis *analysis)
     uint8_t *is_graph = mem_zeroed(labels, sizeof *is_graph);
     bool has_graphs = false;
     for (uint32_t i = 0; i < labels; i++)
-        has_graphs |= is_graph[i] = is_of_graph(analysis, i);
+        has_graphs |= is_graph[i] = is_of_graph(analysis, &analysis->labels.items[i]);
     struct ordering ordering = {.analysis = analysis};
     ordering.schedules = mem_zeroed(catalog->programs.count, sizeof *ordering.schedules);
     for (uint32_t i = 0; has_graphs && i < catalog->tracks.count; i++) {
@@ -423,6 +445,7 @@ void order_kernels(struct analysis *analysis)
     idmap_free(&ordering.launches);
     idmap_free(&ordering.new_labels);
     idmap_free(&ordering.named);
+    idmap_free(&ordering.served);
     array_free(&ordering.known);
     array_free(&ordering.labels);
     array_free(&ordering.events);

@@ -4,9 +4,10 @@
 #include "compile/compile.h"
 
 #include "compile/graph.h"
-#include "compile/hlo/hlo.h"
+#include "compile/hlo/read.h"
 #include "compile/lower.h"
 #include "compile/split.h"
+#include "hlo/hlo.h"
 
 struct compiled_memory {
     struct ir ir;                         /* of the model */

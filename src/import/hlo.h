@@ -6,7 +6,8 @@
 
 #include "trace/trace.h"
 
-/* Adds the module of a serialised HloProto to the catalog; false when it is malformed. */
+/* Adds the module of a serialised HloProto to the catalog; false when it is malformed. The bytes
+ * must live as long as the source. */
 bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t id,
                 const uint8_t *data, size_t size);
 /* Builds the lookup tables of a program, whichever format it came from. */

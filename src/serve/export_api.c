@@ -143,6 +143,7 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     }
     archive_add(archive, opened_directory(opened), TIMELINE_FILE);
     archive_add(archive, opened_directory(opened), SUMMARY_FILE);
+    archive_add(archive, opened_directory(opened), MODULES_FILE);
     archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
     put_file_name(reply, request->parameters[0], ".tar");

@@ -2,11 +2,88 @@
  * Tables of compiled programs: modules, operations, and their stack frames.
  */
 #include "store/fill.h"
+#include "store/workspace.h"
+
+#include <math.h>
+#include <zstd.h>
+
+/* Modules as they were captured, for what looks at a whole one. */
+struct module_file {
+    struct output out;
+    uint64_t offset;
+    ZSTD_CCtx *zstd;
+    struct output packed;
+    bool is_open;
+};
+
+static bool module_file_open(struct module_file *file, const struct profile_maker *maker,
+                             struct error *err)
+{
+    if (file->is_open)
+        return true;
+    char *path = path_format("%s/" MODULES_FILE, maker->directory);
+    file->is_open = output_open(&file->out, path, err);
+    mem_free(path);
+    file->zstd = ZSTD_createCCtx();
+    if (!file->zstd)
+        mem_exhausted();
+    ZSTD_CCtx_setParameter(file->zstd, ZSTD_c_compressionLevel, 1);
+    ZSTD_CCtx_setParameter(file->zstd, ZSTD_c_checksumFlag, 1);
+    output_memory(&file->packed);
+    return file->is_open;
+}
+
+static bool module_file_add(struct module_file *file, struct text proto, size_t *size,
+                            struct error *err)
+{
+    file->packed.size = 0;
+    output_reserve(&file->packed, ZSTD_compressBound(proto.size));
+    *size = ZSTD_compress2(file->zstd, file->packed.data, file->packed.capacity, proto.data,
+                           proto.size);
+    if (ZSTD_isError(*size))
+        return error_set(err, "cannot compress an HLO module: %s", ZSTD_getErrorName(*size));
+    output_write(&file->out, file->packed.data, *size);
+    file->offset += *size;
+    return true;
+}
+
+static bool module_file_end(struct module_file *file, bool ok, struct error *err)
+{
+    if (file->zstd) {
+        ZSTD_freeCCtx(file->zstd);
+        output_discard(&file->packed);
+    }
+    if (!file->is_open)
+        return ok;
+    if (ok)
+        return output_commit(&file->out, err);
+    output_discard(&file->out);
+    return false;
+}
+
+/* Where the module is in the file, in three columns. */
+static bool put_module_file(struct filler *filler, struct module_file *file, struct text proto,
+                            struct error *err)
+{
+    uint64_t offset = file->offset;
+    size_t size = 0;
+    bool ok = proto.size == 0 || (module_file_open(file, filler->maker, err) &&
+                                  module_file_add(file, proto, &size, err));
+    if (ok && proto.size > 0)
+        fill_word(filler, MODULE_FILE, TEXT(MODULES_FILE));
+    else
+        rows_nulls(&filler->rows, MODULE_FILE, 1);
+    fill_index(filler, MODULE_FILE_OFFSET, size > 0, offset);
+    fill_index(filler, MODULE_FILE_SIZE, size > 0, size);
+    return ok;
+}
 
 bool make_modules(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_MODULES, err);
-    for (size_t i = 0; i < filler.catalog->programs.count && fill_continue(&filler); i++) {
+    struct module_file file = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < filler.catalog->programs.count && fill_continue(&filler); i++) {
         const struct program *program = &filler.catalog->programs.items[i];
         rows_int(&filler.rows, MODULE_ID, (int64_t)i);
         rows_name(&filler.rows, MODULE_NAME, program->name);
@@ -14,8 +91,58 @@ bool make_modules(struct profile_maker *maker, struct error *err)
         rows_int(&filler.rows, MODULE_PROGRAM, (int64_t)program->id);
         rows_name(&filler.rows, MODULE_INSTANCE, filler.catalog->hosts.items[program->host].name);
         rows_int(&filler.rows, MODULE_OPERATIONS, (int64_t)program->operations.count);
+        ok = put_module_file(&filler, &file, program->proto, err);
     }
+    ok = module_file_end(&file, ok, err);
+    filler.failed |= !ok;
     return fill_end(&filler);
+}
+
+static void put_cost(struct filler *filler, size_t column, double cost)
+{
+    if (isnan(cost))
+        rows_nulls(&filler->rows, column, 1);
+    else
+        rows_double(&filler->rows, column, cost);
+}
+
+static void put_bytes(struct filler *filler, size_t column, int64_t bytes)
+{
+    fill_index(filler, column, bytes >= 0, (uint64_t)bytes);
+}
+
+static void put_costs(struct filler *filler, const struct operation *op)
+{
+    put_cost(filler, OPERATION_FLOPS, op->flops);
+    put_cost(filler, OPERATION_MATRIX_FLOPS, op->matrix_flops);
+    fill_string(filler, OPERATION_COMPUTE_TYPE, op->compute_type);
+    put_cost(filler, OPERATION_XPROF_FLOPS, op->xprof_flops);
+    put_bytes(filler, OPERATION_BYTES_ACCESSED, op->bytes_accessed);
+    put_bytes(filler, OPERATION_BYTES_READ, op->bytes_read);
+    put_bytes(filler, OPERATION_BYTES_WRITTEN, op->bytes_written);
+}
+
+static void put_relations(struct filler *filler, const struct program *program,
+                          uint64_t first_operation, const struct operation *op)
+{
+    struct rows *rows = &filler->rows;
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        rows_number_item(
+            rows, OPERATION_OPERANDS,
+            (int64_t)(first_operation + program->operands.items[op->first_operand + i]));
+    rows_end_lists(rows, OPERATION_OPERANDS, &op->operand_count, 1);
+    for (uint32_t i = 0; i < op->callee_count; i++)
+        rows_item(rows, OPERATION_CALLED,
+                  catalog_text(filler->catalog, program->callees.items[op->first_callee + i]));
+    rows_end_lists(rows, OPERATION_CALLED, &op->callee_count, 1);
+}
+
+static void put_text(struct filler *filler, size_t column, uint32_t string)
+{
+    if (string == STRING_NONE)
+        rows_nulls(&filler->rows, column, 1);
+    else
+        rows_text(&filler->rows, column, catalog_text(filler->catalog, string));
 }
 
 /* Frames are numbered from 1 across all programs. */
@@ -40,6 +167,13 @@ bool make_operations(struct profile_maker *maker, struct error *err)
                 fill_number_text(&filler, OPERATION_FRAME, first_frame + op->frame);
             else
                 rows_nulls(rows, OPERATION_FRAME, 1);
+            fill_string(&filler, OPERATION_CATEGORY, op->category);
+            put_text(&filler, OPERATION_EXPRESSION, op->expression);
+            fill_string(&filler, OPERATION_SHAPE, op->shape);
+            put_costs(&filler, op);
+            put_relations(&filler, program, maker->first_operation[i], op);
+            rows_int(rows, OPERATION_IS_FUSED, op->is_fused);
+            rows_int(rows, OPERATION_SCHEDULE_INDEX, op->schedule_index);
         }
         first_frame += program->frames.count;
     }

@@ -601,6 +601,12 @@ static const struct field modules_fields[] = {
     [MODULE_PROGRAM] = ALWAYS(INT64, "program_id", "", "Program id assigned by XLA.", "15913"),
     [MODULE_INSTANCE] = ALWAYS(NAME, "instance_id", "", "Host it was captured on.", "host0"),
     [MODULE_OPERATIONS] = ALWAYS(INT64, "operation_count", "", "Number of operations.", "412"),
+    [MODULE_FILE] = MAYBE(NAME, "file", "",
+                          "File of the profile that holds its serialised HloProto, as a frame of "
+                          "zstd; NULL if the capture had none.",
+                          "modules.hlo.zst"),
+    [MODULE_FILE_OFFSET] = MAYBE(INT64, "file_offset", "B", "Where the frame begins.", "0"),
+    [MODULE_FILE_SIZE] = MAYBE(INT64, "file_size", "B", "Size of the frame.", "73216"),
 };
 
 static const struct field operations_fields[] = {
@@ -616,6 +622,45 @@ static const struct field operations_fields[] = {
     [OPERATION_LINE] = MAYBE(INT64, "source_line", "", "Source line.", "31"),
     [OPERATION_FRAME] =
         MAYBE(NAME, "stack_frame_id", "", "Innermost stack frame: StackFrame.id.", "7"),
+    [OPERATION_CATEGORY] = MAYBE(NAME, "category", "",
+                                 "Category by XProf's rules: kind of fusion, data formatting, "
+                                 "non-fusion elementwise, else the opcode.",
+                                 "loop fusion"),
+    [OPERATION_EXPRESSION] =
+        MAYBE(TEXT, "expression", "", "HLO text, without metadata and backend configuration.",
+              "%add.5 = f32[8]{0} add(f32[8]{0} %x, f32[8]{0} %y)"),
+    [OPERATION_SHAPE] =
+        MAYBE(NAME, "shape", "", "Shape of the result, with its layout.", "bf16[8,128]{1,0}"),
+    [OPERATION_FLOPS] =
+        MAYBE(FLOAT64, "flops", "",
+              "Floating-point operations of one execution, with what it calls; products of "
+              "integer matrices are counted as well. NULL if unknown.",
+              "17179869184"),
+    [OPERATION_MATRIX_FLOPS] = MAYBE(FLOAT64, "matrix_flops", "",
+                                     "Those in matrix products and convolutions.", "17179869184"),
+    [OPERATION_COMPUTE_TYPE] =
+        MAYBE(NAME, "compute_type", "",
+              "Element type of what it multiplies in matrix products, else of its result.", "bf16"),
+    [OPERATION_XPROF_FLOPS] =
+        MAYBE(FLOAT64, "xprof_flops", "",
+              "Model FLOPs that XProf shows: XLA's cost analysis for GPUs, in which elementwise "
+              "operations count clock cycles.",
+              "17179869184"),
+    [OPERATION_BYTES_ACCESSED] = MAYBE(INT64, "bytes_accessed", "B",
+                                       "Bytes read and written by one execution.", "100663296"),
+    [OPERATION_BYTES_READ] =
+        MAYBE(INT64, "bytes_read", "B", "Bytes of operands that are read, each once.", "67108864"),
+    [OPERATION_BYTES_WRITTEN] =
+        MAYBE(INT64, "bytes_written", "B", "Bytes of results that are written.", "33554432"),
+    [OPERATION_OPERANDS] =
+        MAYBE(INT64_LIST, "operand_ids", "", "Operands: HloOperation.id.", "[116, 117]"),
+    [OPERATION_CALLED] =
+        MAYBE(TEXT_LIST, "called", "", "Computations it calls.", "[fused_computation.3]"),
+    [OPERATION_IS_FUSED] =
+        ALWAYS(BOOL, "is_fused", "", "Whether it is in the body of a fusion.", "false"),
+    [OPERATION_SCHEDULE_INDEX] =
+        ALWAYS(INT64, "schedule_index", "",
+               "Position in the order in which its computation executes.", "42"),
 };
 
 static const struct field frames_fields[] = {

@@ -368,7 +368,8 @@ static bool lock_target(struct staging *staging, struct error *err)
     return error_in_file(err, staging->lock_path, "cannot write: %s", strerror(errno));
 }
 
-/* Whether the name is that of a file this program writes: a table, the timeline, the summary. */
+/* Whether the name is that of a file this program writes: a table, the timeline, the summary,
+ * modules. */
 static bool is_profile_file(struct text name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++) {
@@ -377,7 +378,8 @@ static bool is_profile_file(struct text name)
             text_ends(name, TEXT(".parquet")))
             return true;
     }
-    return text_equal(name, TEXT(TIMELINE_FILE)) || text_equal(name, TEXT(SUMMARY_FILE));
+    return text_equal(name, TEXT(TIMELINE_FILE)) || text_equal(name, TEXT(SUMMARY_FILE)) ||
+           text_equal(name, TEXT(MODULES_FILE));
 }
 
 /* Whether it contains only our files: only then may it be replaced. */

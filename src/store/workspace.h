@@ -1,7 +1,8 @@
 /*
  * The workspace: a directory of processed profiles by name.
  *
- *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo, summary.json
+ *     <data path>/profiles/global/<name>@latest/<Table>.parquet, timeline.kymo,
+ *         summary.json, modules.hlo.zst
  *
  * A profile is written to a hidden directory next to its final path, under a lock, and then
  * renamed: readers see the old or the complete new one. Leftovers of a killed writer are removed by
@@ -14,6 +15,7 @@
 
 #define TIMELINE_FILE "timeline.kymo"
 #define SUMMARY_FILE  "summary.json"
+#define MODULES_FILE  "modules.hlo.zst" /* HLO modules, a frame each: HloModule.file_offset */
 
 /* The directory of a profile; free with mem_free. data_path NULL is the default,
  * ~/.local/share/kymo. False for invalid names. */

@@ -273,7 +273,7 @@ const struct xprof_tool overview_page = {
 };
 
 static const struct tool_column infeed_columns[] = {
-    ON("TPU", "index", "Index", CELL_NUMBER, FOR_XPROF, 0),
+    ON("TPU", "index", "Index", CELL_TEXT, FOR_XPROF, 0),
 };
 static const struct tool_column input_columns[] = {
     STRING("opName", "Input Op", FOR_PROGRAMS),
@@ -330,7 +330,7 @@ static const struct tool_table input_tables[] = {
     {.name = "conclusion", .title = "Input", .forms = FOR_USERS, COLUMNS_OF(conclusion_columns),
      .sql = "WITH " SHARES " SELECT " INPUT_STATEMENT " AS conclusion FROM shares"},
     {.name = "max_infeed", .title = "", .forms = FOR_XPROF, COLUMNS_OF(infeed_columns),
-     .sql = "SELECT 0 AS index WHERE false"},
+     .sql = "SELECT '' AS index WHERE false"},
     {.name = "steps", .title = "Steps", .forms = FOR_ALL, .columns = step_columns,
      .column_count = STEP_COLUMN_COUNT, .sql = step_sql, .properties = step_properties},
     {.name = "input_operations", .title = "Operations of the input, on the host",

@@ -60,7 +60,8 @@
     "'<div class=' || chr(39) || 'source-info-cell' || chr(39) || ' title=' || chr(39) ||"         \
     " " SOURCE_HTML " || chr(39) || '>' || " SOURCE_HTML " || '</div>'"
 
+/* Puts WITH and the relations that a query is over; the query, or more relations, follow. */
 bool relations_begin(struct output *sql, struct sql_connection *connection,
-                     const struct tool_options *options, struct error *err);
+                     const struct tool_options *options, const char *query, struct error *err);
 
 #endif

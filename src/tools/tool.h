@@ -41,7 +41,6 @@ struct tool_table {
 struct tool_run {
     struct sql_connection *connection;
     const struct tool_options *options;
-    struct output with; /* WITH and the relations */
     bool has_gpus, has_tpus;
     struct output *out;
 };

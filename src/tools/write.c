@@ -13,10 +13,10 @@ bool tool_query(struct sql_result **result, struct tool_run *run, const char *sq
 {
     struct output query;
     output_memory(&query);
-    output_write(&query, run->with.data, run->with.size);
+    bool ok = relations_begin(&query, run->connection, run->options, sql, err);
     output_char(&query, ' ');
     output_write(&query, sql, strlen(sql) + 1);
-    bool ok = sql_query(result, run->connection, query.data, err);
+    ok = ok && sql_query(result, run->connection, query.data, err);
     output_discard(&query);
     return ok;
 }
@@ -322,8 +322,7 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
     bool is_empty = false;
     if (options->format != TOOL_GVIZ && options->table && count_wanted(&run, tool) == 0)
         return error_set(err, "%s has no table '%s'", tool->name, options->table);
-    output_memory(&run.with);
-    bool ok = relations_begin(&run.with, connection, options, err) && find_kind(&run, err);
+    bool ok = options->format != TOOL_GVIZ || find_kind(&run, err);
     if (ok && options->format == TOOL_GVIZ)
         ok = write_for_xprof(tool, &run, err);
     else if (ok && options->format == TOOL_TEXT && tool->write_text)
@@ -332,6 +331,5 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
         ok = write_tables(tool, &run, &is_empty, err);
     if (ok && is_empty && options->notice)
         options->notice(options->context, tool->why);
-    output_discard(&run.with);
     return ok;
 }

@@ -15,6 +15,8 @@ void catalog_free(struct catalog *catalog)
     struct program *program;
     array_each (program, &catalog->programs) {
         array_free(&program->operations);
+        array_free(&program->operands);
+        array_free(&program->callees);
         array_free(&program->frames);
         idmap_free(&program->by_name);
         idmap_free(&program->by_kernel_name);

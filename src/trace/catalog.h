@@ -142,8 +142,10 @@ struct operation {
     /* Of one execution, with the computations it calls; NAN and -1 when unknown. */
     double flops, matrix_flops, xprof_flops;
     int64_t bytes_accessed, bytes_read, bytes_written;
-    uint32_t schedule_index; /* in the order in which its computation executes */
-    bool is_fused;           /* in the body of a fusion: it has no kernel of its own */
+    uint32_t first_operand, operand_count; /* in program.operands */
+    uint32_t first_callee, callee_count;   /* in program.callees */
+    uint32_t schedule_index;               /* in the order in which its computation executes */
+    bool is_fused;                         /* inside of a fusion */
 };
 
 #define OPERATION_COSTS_UNKNOWN                                                                    \
@@ -156,7 +158,10 @@ struct program {
     uint32_t label; /* the source's name for it, "module(id)" */
     uint64_t id;
     ARRAY(struct operation) operations;
+    ARRAY(uint32_t) operands; /* operations */
+    ARRAY(uint32_t) callees;  /* names of computations */
     ARRAY(struct stack_frame) frames;
+    struct text proto;           /* serialised HloProto, as long as the source; may be empty */
     struct idmap by_name;        /* operation name -> index */
     struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };

@@ -153,7 +153,7 @@ def run_neff(tmp_path_factory):
     if kymo != (ROOT / "bin" / "kymo").resolve():
         return kymo.parents[1] / "unit" / "run-neff"
     program = tmp_path_factory.mktemp("run_neff") / "run-neff"
-    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "neuroncore", "neff", "wire", "base", "hardware")]
+    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "hlo", "neuroncore", "neff", "wire", "base", "hardware")]
     subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", ROOT / "tests/tools/run_neff.c", "-o", program,
                     *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
     return program

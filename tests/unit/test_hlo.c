@@ -2,7 +2,8 @@
  * HLO modules, put together here instruction by instruction: what internal form they become, what
  * is known of where it came from, and which of them are refused.
  */
-#include "compile/hlo/hlo.h"
+#include "compile/hlo/read.h"
+#include "hlo/hlo.h"
 #include "support.h"
 #include "wire/wire.h"
 

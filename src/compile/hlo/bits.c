@@ -113,7 +113,7 @@ static uint32_t float_of(struct ir *ir, uint32_t bits, enum dtype dtype,
     return ir_convert(ir, result, dtype, false);
 }
 
-uint32_t expand_bitcast_convert(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_bitcast_convert(struct expand *expand, const struct typed_instruction *at,
                                 const uint32_t *args)
 {
     struct ir *ir = expand->ir;
@@ -135,7 +135,8 @@ uint32_t expand_bitcast_convert(struct expand *expand, const struct hlo_instruct
                        dtype_name(to->dtype));
 }
 
-uint32_t expand_total_order(struct expand *expand, const struct hlo_instruction *at, uint32_t value)
+uint32_t expand_total_order(struct expand *expand, const struct typed_instruction *at,
+                            uint32_t value)
 {
     struct ir *ir = expand->ir;
     struct layout layout;

@@ -4,9 +4,8 @@
 #include "compile/hlo/expand.h"
 
 enum {
-    INSTRUCTION_REPLICA_GROUPS = PB_TAG(49, PB_BYTES),
-    INSTRUCTION_PAIRS = PB_TAG(52, PB_BYTES),
-    INSTRUCTION_DEVICE_LIST = 87,
+    INSTRUCTION_REPLICA_GROUPS = PB_TAG(HLO_REPLICA_GROUPS, PB_BYTES),
+    INSTRUCTION_PAIRS = PB_TAG(HLO_PAIRS, PB_BYTES),
     DEVICE_LIST_GROUPS = PB_TAG(1, PB_BYTES),
     DEVICE_LIST_IOTA = PB_TAG(2, PB_BYTES),
 
@@ -76,10 +75,10 @@ static void add_iota(struct groups *groups, struct pb_reader in)
 }
 
 /* Both ways of writing groups may be there; they say the same. */
-static struct groups read_groups(const struct hlo_instruction *at)
+static struct groups read_groups(const struct typed_instruction *at)
 {
     struct groups groups = {0};
-    struct pb_reader in = hlo_message(at->bytes, INSTRUCTION_DEVICE_LIST);
+    struct pb_reader in = hlo_message(at->bytes, HLO_DEVICES);
     struct pb_field field;
     while (pb_next(&in, &field))
         if (field.tag == DEVICE_LIST_GROUPS)
@@ -93,7 +92,7 @@ static struct groups read_groups(const struct hlo_instruction *at)
     return groups;
 }
 
-static struct groups read_pairs(const struct hlo_instruction *at)
+static struct groups read_pairs(const struct typed_instruction *at)
 {
     struct groups pairs = {.size = 2};
     struct pb_reader in = at->bytes;
@@ -111,19 +110,19 @@ static struct groups read_pairs(const struct hlo_instruction *at)
     return pairs;
 }
 
-static bool has_groups(const struct hlo_instruction *at)
+static bool has_groups(const struct typed_instruction *at)
 {
-    return hlo_is(at, "all-reduce") || hlo_is(at, "all-gather") || hlo_is(at, "reduce-scatter") ||
-           hlo_is(at, "all-to-all");
+    return typed_is(at, "all-reduce") || typed_is(at, "all-gather") ||
+           typed_is(at, "reduce-scatter") || typed_is(at, "all-to-all");
 }
 
 bool expand_count_ranks(struct expand *expand)
 {
-    const struct hlo_computation *computation;
+    const struct typed_computation *computation;
     array_each (computation, &expand->module->computations) {
-        const struct hlo_instruction *at;
+        const struct typed_instruction *at;
         array_each (at, &computation->instructions) {
-            bool is_permute = hlo_is(at, "collective-permute");
+            bool is_permute = typed_is(at, "collective-permute");
             if (!is_permute && !has_groups(at))
                 continue;
             struct groups groups = is_permute ? read_pairs(at) : read_groups(at);
@@ -151,11 +150,11 @@ static struct ir_groups kept(struct ir *ir, struct groups *groups)
     return result;
 }
 
-typedef uint32_t collective_of(struct expand *expand, const struct hlo_instruction *at,
+typedef uint32_t collective_of(struct expand *expand, const struct typed_instruction *at,
                                uint32_t value, enum alu alu, const struct ir_groups *groups);
 
 /* The same for each operand. */
-static void for_each(struct expand *expand, const struct hlo_instruction *at, bool is_reduction,
+static void for_each(struct expand *expand, const struct typed_instruction *at, bool is_reduction,
                      collective_of *of, struct value *result)
 {
     enum alu alu = ALU_NONE;
@@ -179,7 +178,7 @@ static void for_each(struct expand *expand, const struct hlo_instruction *at, bo
     }
 }
 
-static uint32_t dimension_of(const struct hlo_instruction *at)
+static uint32_t dimension_of(const struct typed_instruction *at)
 {
     return at->dimension_count == 1 && at->dimensions[0] >= 0 && at->dimensions[0] < IR_RANK
                ? (uint32_t)at->dimensions[0]
@@ -194,8 +193,8 @@ static enum alu on_wire(const struct ir_type *type, enum alu alu)
     return alu == ALU_AND || alu == ALU_MULTIPLY || alu == ALU_MIN ? ALU_MIN : ALU_MAX;
 }
 
-static uint32_t all_reduce(struct expand *expand, const struct hlo_instruction *at, uint32_t value,
-                           enum alu alu, const struct ir_groups *groups)
+static uint32_t all_reduce(struct expand *expand, const struct typed_instruction *at,
+                           uint32_t value, enum alu alu, const struct ir_groups *groups)
 {
     alu = on_wire(ir_type_of(expand->ir, value), alu);
     if (alu == ALU_AND || alu == ALU_OR)
@@ -203,14 +202,14 @@ static uint32_t all_reduce(struct expand *expand, const struct hlo_instruction *
     return ir_all_reduce(expand->ir, value, alu, groups);
 }
 
-static uint32_t all_gather(struct expand *expand, const struct hlo_instruction *at, uint32_t value,
-                           enum alu alu, const struct ir_groups *groups)
+static uint32_t all_gather(struct expand *expand, const struct typed_instruction *at,
+                           uint32_t value, enum alu alu, const struct ir_groups *groups)
 {
     (void)alu;
     return ir_all_gather(expand->ir, value, dimension_of(at), groups);
 }
 
-static uint32_t reduce_scatter(struct expand *expand, const struct hlo_instruction *at,
+static uint32_t reduce_scatter(struct expand *expand, const struct typed_instruction *at,
                                uint32_t value, enum alu alu, const struct ir_groups *groups)
 {
     alu = on_wire(ir_type_of(expand->ir, value), alu);
@@ -219,33 +218,33 @@ static uint32_t reduce_scatter(struct expand *expand, const struct hlo_instructi
     return ir_reduce_scatter(expand->ir, value, alu, dimension_of(at), groups);
 }
 
-static uint32_t all_to_all(struct expand *expand, const struct hlo_instruction *at, uint32_t value,
-                           enum alu alu, const struct ir_groups *groups)
+static uint32_t all_to_all(struct expand *expand, const struct typed_instruction *at,
+                           uint32_t value, enum alu alu, const struct ir_groups *groups)
 {
     (void)alu;
     return ir_all_to_all(expand->ir, value, dimension_of(at), dimension_of(at), groups);
 }
 
-void expand_all_reduce(struct expand *expand, const struct hlo_instruction *at,
+void expand_all_reduce(struct expand *expand, const struct typed_instruction *at,
                        struct value *result)
 {
     for_each(expand, at, true, all_reduce, result);
 }
 
-void expand_all_gather(struct expand *expand, const struct hlo_instruction *at,
+void expand_all_gather(struct expand *expand, const struct typed_instruction *at,
                        struct value *result)
 {
     for_each(expand, at, false, all_gather, result);
 }
 
-void expand_reduce_scatter(struct expand *expand, const struct hlo_instruction *at,
+void expand_reduce_scatter(struct expand *expand, const struct typed_instruction *at,
                            struct value *result)
 {
     for_each(expand, at, true, reduce_scatter, result);
 }
 
 /* Operand i goes to the i-th rank of the group: they are sent as one tensor, and taken apart. */
-static void exchange_operands(struct expand *expand, const struct hlo_instruction *at,
+static void exchange_operands(struct expand *expand, const struct typed_instruction *at,
                               struct value *result)
 {
     struct ir *ir = expand->ir;
@@ -279,7 +278,7 @@ static void exchange_operands(struct expand *expand, const struct hlo_instructio
     mem_free(parts);
 }
 
-void expand_all_to_all(struct expand *expand, const struct hlo_instruction *at,
+void expand_all_to_all(struct expand *expand, const struct typed_instruction *at,
                        struct value *result)
 {
     if (at->dimension_count == 0)
@@ -288,7 +287,7 @@ void expand_all_to_all(struct expand *expand, const struct hlo_instruction *at,
         for_each(expand, at, false, all_to_all, result);
 }
 
-void expand_collective_permute(struct expand *expand, const struct hlo_instruction *at,
+void expand_collective_permute(struct expand *expand, const struct typed_instruction *at,
                                struct value *result)
 {
     struct value operand = expand_operand(expand, at, 0);
@@ -302,7 +301,7 @@ void expand_collective_permute(struct expand *expand, const struct hlo_instructi
 
 /* All ranks have the same program: which it is each learns as its part of 0, 1, .., by a
  * reduce-scatter of equal values. */
-uint32_t expand_partition_id(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_partition_id(struct expand *expand, const struct typed_instruction *at,
                              const uint32_t *args)
 {
     (void)args;

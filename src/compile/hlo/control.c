@@ -5,13 +5,8 @@
 
 #include <stdlib.h>
 
-enum {
-    INSTRUCTION_CUSTOM_CALL_TARGET = 28,
-    INSTRUCTION_BACKEND_CONFIG = 43,
-};
-
 /* Operands as the arguments of a call; free with mem_free. */
-static struct value *arguments(const struct expand *expand, const struct hlo_instruction *at)
+static struct value *arguments(const struct expand *expand, const struct typed_instruction *at)
 {
     struct value *args = mem_zeroed(at->operand_count + 1U, sizeof *args);
     for (uint32_t i = 0; i < at->operand_count; i++)
@@ -19,7 +14,7 @@ static struct value *arguments(const struct expand *expand, const struct hlo_ins
     return args;
 }
 
-void expand_called(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_called(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     if (at->callee_count != 1) {
         expand_fail(expand, at, "it calls %u computations", at->callee_count);
@@ -30,26 +25,8 @@ void expand_called(struct expand *expand, const struct hlo_instruction *at, stru
     mem_free(args);
 }
 
-/* {"known_trip_count":{"n":"5"}}; -1 when there is none. */
-static int64_t known_trip_count(const struct hlo_instruction *at)
-{
-    struct text config = hlo_text(at->bytes, INSTRUCTION_BACKEND_CONFIG);
-    static const char key[] = "\"known_trip_count\":{\"n\":\"";
-    const char *found = config.size ? memmem(config.data, config.size, key, sizeof key - 1) : NULL;
-    if (!found)
-        return -1;
-    int64_t count = 0;
-    const char *end = config.data + config.size;
-    found += sizeof key - 1;
-    if (found == end || *found < '0' || *found > '9')
-        return -1;
-    for (; found < end && *found >= '0' && *found <= '9' && count <= EXPAND_STEPS; found++)
-        count = count * 10 + (*found - '0');
-    return count;
-}
-
 /* Whether the condition holds: 1 or 0; -1 when it is not known. */
-static int condition_of(struct expand *expand, const struct hlo_instruction *at,
+static int condition_of(struct expand *expand, const struct typed_instruction *at,
                         const struct value *state)
 {
     struct value test;
@@ -63,13 +40,13 @@ static int condition_of(struct expand *expand, const struct hlo_instruction *at,
     return fold_integer(expand->ir, test.leaves[0], &known) ? known != 0 : -1;
 }
 
-void expand_while(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_while(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     if (at->callee_count != 2 || expand->frame->lift) {
         expand_fail(expand, at, "a loop without its condition and body");
         return;
     }
-    int64_t trips = known_trip_count(at);
+    int64_t trips = hlo_trip_count(at->bytes);
     struct value state = expand_operand(expand, at, 0), next;
     for (int64_t i = 0; !expand->ir->failed; i++) {
         if (trips < 0) {
@@ -95,7 +72,7 @@ void expand_while(struct expand *expand, const struct hlo_instruction *at, struc
 }
 
 /* All branches are evaluated, and their results selected from. */
-static void select_branch(struct expand *expand, const struct hlo_instruction *at,
+static void select_branch(struct expand *expand, const struct typed_instruction *at,
                           const struct value *branches, struct value *result)
 {
     struct ir *ir = expand->ir;
@@ -119,7 +96,7 @@ static void select_branch(struct expand *expand, const struct hlo_instruction *a
     }
 }
 
-void expand_conditional(struct expand *expand, const struct hlo_instruction *at,
+void expand_conditional(struct expand *expand, const struct typed_instruction *at,
                         struct value *result)
 {
     uint32_t count = at->callee_count;
@@ -154,7 +131,7 @@ void expand_conditional(struct expand *expand, const struct hlo_instruction *at,
     mem_free(branches);
 }
 
-void expand_tuple(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_tuple(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     uint32_t count = 0, used = 0;
     for (uint32_t i = 0; i < at->operand_count; i++)
@@ -167,10 +144,10 @@ void expand_tuple(struct expand *expand, const struct hlo_instruction *at, struc
     }
 }
 
-void expand_tuple_element(struct expand *expand, const struct hlo_instruction *at,
+void expand_tuple_element(struct expand *expand, const struct typed_instruction *at,
                           struct value *result)
 {
-    const struct hlo_shape *shape =
+    const struct typed_shape *shape =
         &expand->frame->computation->instructions.items[at->operands[0]].shape;
     struct value operand = expand_operand(expand, at, 0);
     if (shape->kind != SHAPE_TUPLE || at->tuple_index < 0 ||
@@ -184,12 +161,13 @@ void expand_tuple_element(struct expand *expand, const struct hlo_instruction *a
     *result = (struct value){shape->element_leaves[index], operand.leaves + first};
 }
 
-void expand_identity(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_identity(struct expand *expand, const struct typed_instruction *at,
+                     struct value *result)
 {
     *result = expand_operand(expand, at, 0);
 }
 
-void expand_token(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_token(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     (void)at;
     *result = expand_make_value(&expand->frame->memory, 0);
@@ -210,10 +188,10 @@ static const char *const annotations[] = {
     "xla.sdy.LocalToGlobalShape",
 };
 
-void expand_custom_call(struct expand *expand, const struct hlo_instruction *at,
+void expand_custom_call(struct expand *expand, const struct typed_instruction *at,
                         struct value *result)
 {
-    struct text target = hlo_text(at->bytes, INSTRUCTION_CUSTOM_CALL_TARGET);
+    struct text target = hlo_text(at->bytes, HLO_CUSTOM_CALL_TARGET);
     for (size_t i = 0; i < sizeof annotations / sizeof *annotations; i++)
         if (text_equal(target, text_of(annotations[i]))) {
             expand_tuple(expand, at, result);
@@ -225,19 +203,19 @@ void expand_custom_call(struct expand *expand, const struct hlo_instruction *at,
 
 void expand_find_shards(struct expand *expand)
 {
-    const struct hlo_computation *entry =
+    const struct typed_computation *entry =
         &expand->module->computations.items[expand->module->entry];
-    const struct hlo_instruction *at;
+    const struct typed_instruction *at;
     array_each (at, &entry->instructions) {
-        struct text target = hlo_text(at->bytes, INSTRUCTION_CUSTOM_CALL_TARGET);
+        struct text target = hlo_text(at->bytes, HLO_CUSTOM_CALL_TARGET);
         if (!text_equal(target, TEXT("SPMDFullToShardShape")) &&
             !text_equal(target, TEXT("xla.sdy.GlobalToLocalShape")))
             continue;
         for (uint32_t i = 0; i < at->operand_count && i < at->shape.leaf_count; i++) {
-            const struct hlo_instruction *from = &entry->instructions.items[at->operands[i]];
-            if (hlo_is(from, "custom-call") && from->operand_count == 1)
+            const struct typed_instruction *from = &entry->instructions.items[at->operands[i]];
+            if (typed_is(from, "custom-call") && from->operand_count == 1)
                 from = &entry->instructions.items[from->operands[0]];
-            if (!hlo_is(from, "parameter") || from->shape.kind != SHAPE_ARRAY)
+            if (!typed_is(from, "parameter") || from->shape.kind != SHAPE_ARRAY)
                 continue;
             expand->parameter_type[from->parameter] = at->shape.leaves[i];
             expand->has_parameter_type[from->parameter] = true;

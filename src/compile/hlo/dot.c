@@ -5,11 +5,6 @@
 #include "compile/hlo/expand.h"
 
 enum {
-    INSTRUCTION_CONVOLUTION = 16,
-    INSTRUCTION_DOT = 30,
-    INSTRUCTION_FEATURE_GROUPS = 50,
-    INSTRUCTION_BATCH_GROUPS = 58,
-
     DOT_LHS_CONTRACTING = 1,
     DOT_RHS_CONTRACTING = 2,
     DOT_LHS_BATCH = 3,
@@ -29,9 +24,9 @@ static bool axes_of(struct pb_reader in, uint32_t number, uint8_t *axes, uint32_
     return true;
 }
 
-uint32_t expand_dot(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_dot(struct expand *expand, const struct typed_instruction *at, const uint32_t *args)
 {
-    struct pb_reader numbers = hlo_message(at->bytes, INSTRUCTION_DOT);
+    struct pb_reader numbers = hlo_message(at->bytes, HLO_DOT);
     struct ir_dot_axes axes;
     uint32_t batch, contract;
     if (!axes_of(numbers, DOT_LHS_CONTRACTING, axes.lhs_contract, &axes.contract_count) ||
@@ -76,12 +71,12 @@ static bool ordered(struct pb_reader in, uint32_t rank, uint32_t spatial_field, 
     return true;
 }
 
-static bool read_convolution(const struct hlo_instruction *at, uint32_t rank,
+static bool read_convolution(const struct typed_instruction *at, uint32_t rank,
                              struct convolution *to)
 {
-    struct pb_reader numbers = hlo_message(at->bytes, INSTRUCTION_CONVOLUTION);
-    int64_t features = hlo_number(at->bytes, INSTRUCTION_FEATURE_GROUPS);
-    int64_t batches = hlo_number(at->bytes, INSTRUCTION_BATCH_GROUPS);
+    struct pb_reader numbers = hlo_message(at->bytes, HLO_CONVOLUTION);
+    int64_t features = hlo_number(at->bytes, HLO_FEATURE_GROUPS);
+    int64_t batches = hlo_number(at->bytes, HLO_BATCH_GROUPS);
     if (rank < 2 || !expand_window(at, &to->window) || to->window.rank != rank - 2 ||
         features < 0 || features > INT32_MAX || batches < 0 || batches > INT32_MAX)
         return false;
@@ -176,7 +171,7 @@ static uint32_t kernel_of(struct ir *ir, uint32_t kernel, const struct convoluti
     return ir_reshape(ir, ir_slice(ir, kernel, start, step, type.size), 4, size);
 }
 
-uint32_t expand_convolution(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_convolution(struct expand *expand, const struct typed_instruction *at,
                             const uint32_t *args)
 {
     struct ir *ir = expand->ir;

@@ -3,33 +3,26 @@
  */
 #include "compile/hlo/expand.h"
 
-enum {
-    INSTRUCTION_LITERAL = 8,
-    INSTRUCTION_EXPONENT_BITS = 18,
-    INSTRUCTION_MANTISSA_BITS = 19,
-    INSTRUCTION_COMPARISON_DIRECTION = 63,
-    INSTRUCTION_COMPARISON_TYPE = 72,
-};
-
-uint32_t expand_unary(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_unary(struct expand *expand, const struct typed_instruction *at,
+                      const uint32_t *args)
 {
     return ir_unary(expand->ir, expand_operation(at)->detail, args[0]);
 }
 
-uint32_t expand_negate(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_negate(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {
     (void)at;
     return ir_negate(expand->ir, args[0]);
 }
 
-uint32_t expand_binary(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_binary(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {
     return fold_binary(expand->ir, expand_operation(at)->detail, args[0], args[1]);
 }
 
-uint32_t expand_compare(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_compare(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     static const struct {
@@ -39,9 +32,8 @@ uint32_t expand_compare(struct expand *expand, const struct hlo_instruction *at,
                       {"LE", ALU_LESS_EQUAL}, {"GT", ALU_GREATER},   {"GE", ALU_GREATER_EQUAL}};
     struct ir *ir = expand->ir;
     uint32_t a = args[0], b = args[1];
-    struct text direction = hlo_text(at->bytes, INSTRUCTION_COMPARISON_DIRECTION);
-    bool is_total =
-        text_equal(hlo_text(at->bytes, INSTRUCTION_COMPARISON_TYPE), TEXT("TOTALORDER"));
+    struct text direction = hlo_text(at->bytes, HLO_COMPARISON);
+    bool is_total = text_equal(hlo_text(at->bytes, HLO_COMPARISON_TYPE), TEXT("TOTALORDER"));
     if (is_total && ir_is_float(ir_type_of(ir, a))) {
         a = expand_total_order(expand, at, a);
         b = expand_total_order(expand, at, b);
@@ -53,7 +45,8 @@ uint32_t expand_compare(struct expand *expand, const struct hlo_instruction *at,
                        direction.data);
 }
 
-uint32_t expand_clamp(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_clamp(struct expand *expand, const struct typed_instruction *at,
+                      const uint32_t *args)
 {
     (void)at;
     struct ir *ir = expand->ir;
@@ -66,7 +59,7 @@ uint32_t expand_clamp(struct expand *expand, const struct hlo_instruction *at, c
     return fold_binary(ir, ALU_MIN, fold_binary(ir, ALU_MAX, args[1], low), high);
 }
 
-uint32_t expand_select(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_select(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {
     (void)at;
@@ -78,18 +71,18 @@ uint32_t expand_select(struct expand *expand, const struct hlo_instruction *at,
     return fold_select(ir, condition, args[1], args[2]);
 }
 
-uint32_t expand_convert(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_convert(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     return fold_convert(expand->ir, args[0], at->shape.type);
 }
 
-uint32_t expand_reduce_precision(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_reduce_precision(struct expand *expand, const struct typed_instruction *at,
                                  const uint32_t *args)
 {
     struct ir *ir = expand->ir;
-    int64_t exponent = hlo_number(at->bytes, INSTRUCTION_EXPONENT_BITS);
-    int64_t mantissa = hlo_number(at->bytes, INSTRUCTION_MANTISSA_BITS);
+    int64_t exponent = hlo_number(at->bytes, HLO_EXPONENT_BITS);
+    int64_t mantissa = hlo_number(at->bytes, HLO_MANTISSA_BITS);
     struct ir_type type = *ir_type_of(ir, args[0]);
     enum dtype through = exponent == 8 && mantissa == 7    ? DTYPE_BF16
                          : exponent == 5 && mantissa == 10 ? DTYPE_FP16
@@ -101,7 +94,8 @@ uint32_t expand_reduce_precision(struct expand *expand, const struct hlo_instruc
     return ir_convert(ir, ir_convert(ir, args[0], through, false), type.dtype, false);
 }
 
-uint32_t expand_copy(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_copy(struct expand *expand, const struct typed_instruction *at,
+                     const uint32_t *args)
 {
     (void)expand, (void)at;
     return args[0];
@@ -149,14 +143,15 @@ static bool float_at(const uint8_t *data, const struct ir_type *type, double *nu
     return true;
 }
 
-static uint32_t make_constant(struct expand *expand, const struct hlo_instruction *at)
+static uint32_t make_constant(struct expand *expand, const struct typed_instruction *at)
 {
     struct ir *ir = expand->ir;
     const struct ir_type *type = &at->shape.type;
     struct error problem;
     double number;
     const uint8_t *data =
-        hlo_literal_read(ir, hlo_message(at->bytes, INSTRUCTION_LITERAL), &at->shape, &problem);
+        hlo_literal_read(&ir->memory, hlo_message(at->bytes, HLO_LITERAL),
+                         &expand->module->hlo.instructions.items[at->index].shape, &problem);
     if (!data)
         return expand_fail(expand, at, "%s", problem.text);
     uint64_t count = ir_elements(type);
@@ -170,7 +165,7 @@ static uint32_t make_constant(struct expand *expand, const struct hlo_instructio
                        ir->origins.items[ir->origin].layer, *type, data);
 }
 
-uint32_t expand_constant(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_constant(struct expand *expand, const struct typed_instruction *at,
                          const uint32_t *args)
 {
     (void)args;

@@ -2,12 +2,12 @@
  * Evaluates computations instruction by instruction, and reads a module as a whole.
  */
 #include "compile/hlo/expand.h"
-#include "compile/hlo/hlo.h"
+#include "compile/hlo/read.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-uint32_t expand_fail(struct expand *expand, const struct hlo_instruction *at, const char *format,
+uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...)
 {
     if (expand->ir->failed && expand->is_explained)
@@ -27,17 +27,17 @@ uint32_t expand_fail(struct expand *expand, const struct hlo_instruction *at, co
                    where, text);
 }
 
-const struct operation *expand_operation(const struct hlo_instruction *at)
+const struct operation *expand_operation(const struct typed_instruction *at)
 {
     if (at->operation < expand_operation_count)
         return &expand_operations[at->operation];
     for (uint32_t i = 0; i < expand_operation_count; i++)
-        if (hlo_is(at, expand_operations[i].opcode))
+        if (typed_is(at, expand_operations[i].opcode))
             return &expand_operations[i];
     return NULL;
 }
 
-struct value expand_operand(const struct expand *expand, const struct hlo_instruction *at,
+struct value expand_operand(const struct expand *expand, const struct typed_instruction *at,
                             uint32_t index)
 {
     return expand->frame->values[at->operands[index]];
@@ -53,7 +53,7 @@ struct value expand_make_value(struct arena *memory, uint32_t count)
 }
 
 /* What a builder gave must be what the file says. */
-static void check_type(struct expand *expand, const struct hlo_instruction *at, uint32_t node)
+static void check_type(struct expand *expand, const struct typed_instruction *at, uint32_t node)
 {
     if (expand->ir->failed || node == IR_NONE)
         return;
@@ -67,7 +67,7 @@ static void check_type(struct expand *expand, const struct hlo_instruction *at, 
                     ir_type_text(&at->shape.type, right));
 }
 
-static void run_array(struct expand *expand, const struct hlo_instruction *at,
+static void run_array(struct expand *expand, const struct typed_instruction *at,
                       const struct operation *operation, struct value *result)
 {
     ARRAY(uint32_t) args = {0};
@@ -75,7 +75,7 @@ static void run_array(struct expand *expand, const struct hlo_instruction *at,
     if (!ok)
         expand_fail(expand, at, "its shape is no array");
     for (uint32_t i = 0; ok && i < at->operand_count; i++) {
-        const struct hlo_instruction *from =
+        const struct typed_instruction *from =
             &expand->frame->computation->instructions.items[at->operands[i]];
         struct value value = expand_operand(expand, at, i);
         ok = from->shape.kind == SHAPE_ARRAY && value.count == 1;
@@ -93,7 +93,7 @@ static void run_array(struct expand *expand, const struct hlo_instruction *at,
     array_free(&args);
 }
 
-static bool may_run(struct expand *expand, struct hlo_instruction *at,
+static bool may_run(struct expand *expand, struct typed_instruction *at,
                     const struct operation *operation)
 {
     if (++expand->steps > EXPAND_STEPS || expand->ir->nodes.count > EXPAND_NODES)
@@ -105,7 +105,7 @@ static bool may_run(struct expand *expand, struct hlo_instruction *at,
         expand_fail(expand, at, "an array of more than %d dimensions", IR_RANK);
     else if (at->shape.kind == SHAPE_UNSUPPORTED)
         expand_fail(expand, at, "values of type %s are not supported",
-                    hlo_primitive_name(at->shape.primitive));
+                    typed_shape_primitive(&at->shape));
     else if (!operation)
         expand_fail(expand, at, "this operation is not supported");
     else if (expand->frame->lift && !operation->is_of_elements)
@@ -115,7 +115,8 @@ static bool may_run(struct expand *expand, struct hlo_instruction *at,
     return !expand->ir->failed;
 }
 
-static void run_instruction(struct expand *expand, struct hlo_instruction *at, struct value *result)
+static void run_instruction(struct expand *expand, struct typed_instruction *at,
+                            struct value *result)
 {
     const struct operation *operation = expand_operation(at);
     if (operation)
@@ -142,15 +143,15 @@ static void run_instruction(struct expand *expand, struct hlo_instruction *at, s
 static bool run_computation(struct expand *expand, struct frame *frame, const struct value *args,
                             struct value *result, struct arena *memory)
 {
-    const struct hlo_computation *computation = frame->computation;
+    const struct typed_computation *computation = frame->computation;
     struct frame *caller = expand->frame;
     expand->frame = frame;
     frame->values = mem_zeroed(computation->instructions.count, sizeof *frame->values);
     for (size_t i = 0; i <= computation->root && !expand->ir->failed; i++) {
-        struct hlo_instruction *at = &computation->instructions.items[i];
+        struct typed_instruction *at = &computation->instructions.items[i];
         if (!at->is_needed)
             continue;
-        if (hlo_is(at, "parameter"))
+        if (typed_is(at, "parameter"))
             frame->values[i] = args[at->parameter];
         else
             run_instruction(expand, at, &frame->values[i]);
@@ -167,11 +168,11 @@ static bool run_computation(struct expand *expand, struct frame *frame, const st
     return !expand->ir->failed;
 }
 
-static bool call(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+static bool call(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                  const struct value *args, uint32_t count, const struct ir_type *lift,
                  struct value *result)
 {
-    const struct hlo_computation *computation = &expand->module->computations.items[callee];
+    const struct typed_computation *computation = &expand->module->computations.items[callee];
     if (expand->ir->failed)
         return false;
     if (expand->depth >= EXPAND_DEPTH)
@@ -196,13 +197,13 @@ static bool call(struct expand *expand, const struct hlo_instruction *at, uint32
     return ok;
 }
 
-bool expand_call(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_call(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                  const struct value *args, uint32_t count, struct value *result)
 {
     return call(expand, at, callee, args, count, expand->frame->lift, result);
 }
 
-bool expand_apply(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_apply(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                   const uint32_t *args, uint32_t count, struct value *result)
 {
     if (!ir_usable(expand->ir, count, args) || count == 0)
@@ -223,14 +224,14 @@ bool expand_apply(struct expand *expand, const struct hlo_instruction *at, uint3
 
 static void make_parameters(struct expand *expand, struct value *args, struct arena *memory)
 {
-    const struct hlo_computation *entry =
+    const struct typed_computation *entry =
         &expand->module->computations.items[expand->module->entry];
     uint32_t number = 0;
     for (uint32_t i = 0; i < entry->parameter_count; i++) {
-        const struct hlo_instruction *at = &entry->instructions.items[entry->parameters[i]];
+        const struct typed_instruction *at = &entry->instructions.items[entry->parameters[i]];
         if (at->shape.kind == SHAPE_UNSUPPORTED) {
             expand_fail(expand, at, "values of type %s are not supported",
-                        at->shape.primitive ? hlo_primitive_name(at->shape.primitive)
+                        at->shape.primitive ? typed_shape_primitive(&at->shape)
                                             : "array with more than 8 dimensions");
             return;
         }
@@ -268,7 +269,7 @@ static void make_outputs(struct ir *ir, const struct value *result)
 static void expand_module(struct expand *expand)
 {
     struct ir *ir = expand->ir;
-    const struct hlo_computation *entry =
+    const struct typed_computation *entry =
         &expand->module->computations.items[expand->module->entry];
     struct arena memory = {0};
     struct frame frame = {.computation = entry};
@@ -296,9 +297,9 @@ static void expand_module(struct expand *expand)
 
 bool hlo_read(const uint8_t *bytes, size_t size, const char *path, struct ir *ir, struct error *err)
 {
-    struct hlo_module module;
+    struct typed_module module;
     struct error problem;
-    bool ok = hlo_module_read(&module, bytes, size, ir, &problem);
+    bool ok = typed_module_read(&module, bytes, size, ir, &problem);
     if (ok) {
         struct expand expand = {.ir = ir, .module = &module};
         expand_module(&expand);
@@ -307,6 +308,6 @@ bool hlo_read(const uint8_t *bytes, size_t size, const char *path, struct ir *ir
     } else {
         ir_fail(ir, "%s", problem.text);
     }
-    hlo_module_free(&module);
+    typed_module_free(&module);
     return ok || error_in_file(err, path, "%s", problem.text);
 }

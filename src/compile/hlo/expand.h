@@ -23,7 +23,7 @@ struct value {
 
 /* A computation that is being evaluated. */
 struct frame {
-    const struct hlo_computation *computation;
+    const struct typed_computation *computation;
     struct value *values;       /* of each instruction */
     const struct ir_type *lift; /* NULL, or what each scalar is a tensor of: for computations that
                                    are applied to elements */
@@ -39,7 +39,7 @@ struct scope {
 
 struct expand {
     struct ir *ir;
-    struct hlo_module *module;
+    struct typed_module *module;
     struct frame *frame;
     uint32_t depth;
     uint64_t steps;
@@ -52,9 +52,9 @@ struct expand {
     bool *has_parameter_type;
 };
 
-typedef uint32_t expand_array(struct expand *expand, const struct hlo_instruction *at,
+typedef uint32_t expand_array(struct expand *expand, const struct typed_instruction *at,
                               const uint32_t *args);
-typedef void expand_value(struct expand *expand, const struct hlo_instruction *at,
+typedef void expand_value(struct expand *expand, const struct typed_instruction *at,
                           struct value *result);
 struct operation {
     const char *opcode;
@@ -68,23 +68,23 @@ extern const struct operation expand_operations[];
 extern const uint32_t expand_operation_count;
 
 /* Fails with the instruction's name and place; returns IR_NONE. */
-uint32_t expand_fail(struct expand *expand, const struct hlo_instruction *at, const char *format,
+uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
-const struct operation *expand_operation(const struct hlo_instruction *at);
+const struct operation *expand_operation(const struct typed_instruction *at);
 
-struct value expand_operand(const struct expand *expand, const struct hlo_instruction *at,
+struct value expand_operand(const struct expand *expand, const struct typed_instruction *at,
                             uint32_t index);
 struct value expand_make_value(struct arena *memory, uint32_t count);
 /* The results of a computation are in the caller's memory. */
-bool expand_call(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_call(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                  const struct value *args, uint32_t count, struct value *result);
 /* Applies a computation of scalars to the elements of tensors of equal shape. */
-bool expand_apply(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_apply(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                   const uint32_t *args, uint32_t count, struct value *result);
 
 /* origin.c */
-uint32_t expand_scope(struct expand *expand, const struct hlo_instruction *at);
-uint32_t expand_origin(struct expand *expand, const struct hlo_instruction *at);
+uint32_t expand_scope(struct expand *expand, const struct typed_instruction *at);
+uint32_t expand_origin(struct expand *expand, const struct typed_instruction *at);
 
 /* fold.c: the same as the builders, but what is known stays known. */
 bool fold_integer(const struct ir *ir, uint32_t node, int64_t *value);
@@ -109,7 +109,7 @@ expand_array expand_unary, expand_binary, expand_negate, expand_compare, expand_
 /* bits.c */
 expand_array expand_bitcast_convert;
 /* Integers in the total order of floats. */
-uint32_t expand_total_order(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_total_order(struct expand *expand, const struct typed_instruction *at,
                             uint32_t value);
 /* shapes.c */
 expand_array expand_broadcast, expand_reshape, expand_transpose, expand_slice, expand_dynamic_slice,
@@ -118,7 +118,7 @@ expand_array expand_broadcast, expand_reshape, expand_transpose, expand_slice, e
 /* reduce.c */
 expand_value expand_reduce;
 /* Combines tensors of equal shape by a computation: `count` in a, in b and in the result. */
-bool expand_combine(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_combine(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                     const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result);
 /* What a computation of two scalars does, when it is one operation; else ALU_NONE. */
 enum alu expand_monoid(const struct expand *expand, uint32_t callee);
@@ -131,7 +131,7 @@ struct window {
     int64_t dilation[IR_RANK], base_dilation[IR_RANK];
     bool is_reversed[IR_RANK];
 };
-bool expand_window(const struct hlo_instruction *at, struct window *window);
+bool expand_window(const struct typed_instruction *at, struct window *window);
 /* dot.c */
 expand_array expand_dot, expand_convolution;
 /* rows.c, scatter.c */

@@ -1,17 +1,16 @@
 /*
- * An HLO module as it is in the file: computations, their instructions, and the tables of source
- * positions. Attributes that few instructions have are read where they are used, from the
- * instruction's bytes. Field numbers are those of hlo.proto and xla_data.proto.
+ * An HLO module in the compiler's types: computations and their instructions, checked. Attributes
+ * that few instructions have are read where they are used, from the instruction's bytes.
  */
 #ifndef KYMO_COMPILE_HLO_MODULE_H
 #define KYMO_COMPILE_HLO_MODULE_H
 
 #include "compile/ir.h"
-#include "wire/wire.h"
+#include "hlo/hlo.h"
 
 enum shape_kind { SHAPE_ARRAY, SHAPE_TUPLE, SHAPE_TOKEN, SHAPE_UNSUPPORTED };
 
-struct hlo_shape {
+struct typed_shape {
     uint8_t kind;
     struct ir_type type;          /* ARRAY */
     uint8_t major_first[IR_RANK]; /* ARRAY: dimensions, in the order in which they are stored */
@@ -22,12 +21,11 @@ struct hlo_shape {
     const uint32_t *element_leaves;
 };
 
-struct hlo_instruction {
+struct typed_instruction {
     struct text name, opcode;
     struct text op_name, file; /* of its metadata */
     uint32_t line, frame;
-    struct hlo_shape shape;
-    uint64_t id;
+    struct typed_shape shape;
     uint32_t index; /* in the module */
     uint32_t operand_count;
     uint32_t *operands; /* indices in the computation */
@@ -41,55 +39,37 @@ struct hlo_instruction {
     uint32_t operation; /* how it is lowered: index of a table, or IR_NONE when not looked up */
 };
 
-struct hlo_computation {
+struct typed_computation {
     struct text name;
-    uint64_t id, root_id;
-    ARRAY(struct hlo_instruction) instructions;
+    ARRAY(struct typed_instruction) instructions;
     uint32_t root;
     uint32_t parameter_count;
     uint32_t *parameters; /* instructions, in order of their numbers */
 };
 
-struct hlo_module {
+struct typed_module {
+    struct hlo_module hlo;
     struct arena memory; /* of lists */
     struct text name;
-    uint64_t entry_id;
     uint32_t entry;
-    ARRAY(struct hlo_computation) computations;
+    ARRAY(struct typed_computation) computations;
     uint32_t instruction_count;
 };
 
 /* Frames go into ir. All references between instructions and computations are checked: operands
  * come before their uses. */
-bool hlo_module_read(struct hlo_module *module, const uint8_t *bytes, size_t size, struct ir *ir,
-                     struct error *err);
-void hlo_module_free(struct hlo_module *module);
+bool typed_module_read(struct typed_module *module, const uint8_t *bytes, size_t size,
+                       struct ir *ir, struct error *err);
+void typed_module_free(struct typed_module *module);
 
-enum { SHAPE_DEPTH = 16 }; /* of tuples in tuples */
-bool hlo_shape_read(struct arena *memory, struct pb_reader in, uint32_t depth,
-                    struct hlo_shape *shape);
+/* False when the shape is of no size the compiler has. */
+bool typed_shape_of(struct arena *memory, const struct hlo_shape *from, struct typed_shape *shape);
 /* "f64" */
-const char *hlo_primitive_name(uint32_t primitive);
+const char *typed_shape_primitive(const struct typed_shape *shape);
 
-/* Repeated integers, packed or not: adds those of one field. */
-typedef ARRAY(int64_t) hlo_numbers;
-bool hlo_numbers_add(hlo_numbers *numbers, const struct pb_field *field);
-
-/* Attributes. A number that is not there is 0, a list is empty. */
-int64_t hlo_number(struct pb_reader in, uint32_t number);
-struct text hlo_text(struct pb_reader in, uint32_t number);
-/* The message of that field number; empty when there is none. */
-struct pb_reader hlo_message(struct pb_reader in, uint32_t number);
-/* Numbers of a list, `limit` of them at most; false when there are more or it is malformed. */
-bool hlo_list(struct pb_reader in, uint32_t number, uint32_t limit, int64_t *list, uint32_t *count);
-
-static inline bool hlo_is(const struct hlo_instruction *at, const char *opcode)
+static inline bool typed_is(const struct typed_instruction *at, const char *opcode)
 {
     return text_equal(at->opcode, text_of(opcode));
 }
-
-/* The elements of a literal of that type, in row-major order, in ir's memory. */
-uint8_t *hlo_literal_read(struct ir *ir, struct pb_reader in, const struct hlo_shape *shape,
-                          struct error *err);
 
 #endif

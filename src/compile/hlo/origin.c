@@ -33,7 +33,7 @@ static const char *copied(struct ir *ir, struct text text)
 
 /* An instruction without a place of its own has that of the call it is in. */
 static struct scope place_of(struct expand *expand, uint32_t scope,
-                             const struct hlo_instruction *at)
+                             const struct typed_instruction *at)
 {
     struct ir *ir = expand->ir;
     uint32_t frame = at->frame <= ir->frames.count ? at->frame : 0;
@@ -47,7 +47,7 @@ static struct scope place_of(struct expand *expand, uint32_t scope,
     return place;
 }
 
-uint32_t expand_scope(struct expand *expand, const struct hlo_instruction *at)
+uint32_t expand_scope(struct expand *expand, const struct typed_instruction *at)
 {
     uint32_t scope = expand->frame ? expand->frame->scope : 0;
     uint64_t key = (uint64_t)scope << 32 | at->index;
@@ -126,7 +126,7 @@ static const char *layer_path(struct ir *ir, const char *name)
     return path;
 }
 
-uint32_t expand_origin(struct expand *expand, const struct hlo_instruction *at)
+uint32_t expand_origin(struct expand *expand, const struct typed_instruction *at)
 {
     struct ir *ir = expand->ir;
     uint64_t key = (uint64_t)expand->frame->scope << 32 | at->index;

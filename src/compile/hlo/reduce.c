@@ -9,8 +9,8 @@
 
 enum alu expand_monoid(const struct expand *expand, uint32_t callee)
 {
-    const struct hlo_computation *computation = &expand->module->computations.items[callee];
-    const struct hlo_instruction *root = &computation->instructions.items[computation->root];
+    const struct typed_computation *computation = &expand->module->computations.items[callee];
+    const struct typed_instruction *root = &computation->instructions.items[computation->root];
     if (computation->parameter_count != 2 || root->operand_count != 2)
         return ALU_NONE;
     uint32_t a = root->operands[0], b = root->operands[1];
@@ -26,7 +26,7 @@ enum alu expand_monoid(const struct expand *expand, uint32_t callee)
     return is_commutative ? alu : ALU_NONE;
 }
 
-bool expand_combine(struct expand *expand, const struct hlo_instruction *at, uint32_t callee,
+bool expand_combine(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                     const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result)
 {
     uint32_t both[2 * IR_RANK];
@@ -79,7 +79,7 @@ static bool is_identity(const struct ir *ir, enum alu alu, uint32_t node)
 }
 
 /* The reduction of elements [0, size) of the first dimension, which is dropped. */
-static bool halve(struct expand *expand, const struct hlo_instruction *at, uint32_t *values,
+static bool halve(struct expand *expand, const struct typed_instruction *at, uint32_t *values,
                   uint32_t count)
 {
     struct ir *ir = expand->ir;
@@ -144,7 +144,7 @@ static uint32_t gathered(struct ir *ir, uint32_t value, uint32_t mask)
     return fold_reshape(ir, fold_transpose(ir, value, order), rank, size);
 }
 
-static bool reduce_any(struct expand *expand, const struct hlo_instruction *at, uint32_t *values,
+static bool reduce_any(struct expand *expand, const struct typed_instruction *at, uint32_t *values,
                        const uint32_t *inits, uint32_t count, uint32_t mask)
 {
     struct ir *ir = expand->ir;
@@ -170,7 +170,7 @@ static bool reduce_one(struct expand *expand, enum alu alu, uint32_t *value, uin
 }
 
 /* Arrays and their initial values, of equal shape. */
-static bool operands_match(struct expand *expand, const struct hlo_instruction *at,
+static bool operands_match(struct expand *expand, const struct typed_instruction *at,
                            uint32_t *values, uint32_t *inits, uint32_t count)
 {
     for (uint32_t i = 0; i < 2 * count; i++) {
@@ -189,7 +189,7 @@ static bool operands_match(struct expand *expand, const struct hlo_instruction *
     return true;
 }
 
-void expand_reduce(struct expand *expand, const struct hlo_instruction *at, struct value *result)
+void expand_reduce(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     uint32_t count = at->operand_count / 2, values[IR_RANK] = {0}, inits[IR_RANK] = {0}, mask = 0;
     if (at->callee_count != 1 || at->operand_count % 2 || count > IR_RANK ||

@@ -4,9 +4,6 @@
 #include "compile/hlo/rows.h"
 
 enum {
-    INSTRUCTION_GATHER = 33,
-    INSTRUCTION_GATHER_SIZES = 34,
-
     GATHER_OFFSET = 1,
     GATHER_COLLAPSED = 2,
     GATHER_MAP = 3,
@@ -148,7 +145,7 @@ static bool split_dimensions(struct rows *rows)
     return count <= INT32_MAX && size <= UINT32_MAX;
 }
 
-bool rows_prepare(struct expand *expand, const struct hlo_instruction *at, struct rows *rows,
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct rows *rows,
                   bool wants_inside)
 {
     for (uint32_t i = 0; i < IR_RANK; i++)
@@ -263,16 +260,15 @@ bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank)
     return ok;
 }
 
-uint32_t expand_gather(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_gather(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {
     struct ir *ir = expand->ir;
     struct rows rows = {.table = *ir_type_of(ir, args[0]), .indices = args[1]};
     int64_t sizes[IR_RANK];
     uint32_t count, rank = at->shape.type.rank;
-    if (!rows_read(hlo_message(at->bytes, INSTRUCTION_GATHER), &rows, rank) ||
-        !hlo_list(at->bytes, INSTRUCTION_GATHER_SIZES, IR_RANK, sizes, &count) ||
-        count != rows.table.rank)
+    if (!rows_read(hlo_message(at->bytes, HLO_GATHER), &rows, rank) ||
+        !hlo_list(at->bytes, HLO_GATHER_SIZES, IR_RANK, sizes, &count) || count != rows.table.rank)
         return expand_fail(expand, at, "its dimensions are malformed");
     for (uint32_t i = 0; i < count; i++) {
         if (sizes[i] < 1 || sizes[i] > rows.table.size[i])

@@ -34,7 +34,7 @@ struct rows {
  * that of the result or of the updates. */
 bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank);
 /* Fails when the numbers do not fit together. */
-bool rows_prepare(struct expand *expand, const struct hlo_instruction *at, struct rows *rows,
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct rows *rows,
                   bool wants_inside);
 /* [rows, elements] */
 uint32_t rows_table(struct ir *ir, const struct rows *rows, uint32_t table);

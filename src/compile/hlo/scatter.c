@@ -5,8 +5,6 @@
 #include "compile/hlo/rows.h"
 
 enum {
-    INSTRUCTION_SCATTER = 48,
-    INSTRUCTION_UNIQUE = 69,
     MAX_COMPARED = 2048, /* rows of a replacement that may fall on each other */
 };
 
@@ -14,7 +12,7 @@ enum scatter_kind { SCATTER_OTHER, SCATTER_ADD, SCATTER_SET };
 
 static enum scatter_kind kind_of(const struct expand *expand, uint32_t callee)
 {
-    const struct hlo_computation *computation = &expand->module->computations.items[callee];
+    const struct typed_computation *computation = &expand->module->computations.items[callee];
     if (expand_monoid(expand, callee) == ALU_ADD)
         return SCATTER_ADD;
     return computation->parameter_count == 2 && computation->root == computation->parameters[1]
@@ -106,7 +104,7 @@ static uint32_t replace_rows(struct ir *ir, uint32_t table, uint32_t numbers, ui
                      ir_convert(ir, added, type.dtype, type.is_bool), table);
 }
 
-uint32_t expand_scatter(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_scatter(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     struct ir *ir = expand->ir;
@@ -116,7 +114,7 @@ uint32_t expand_scatter(struct expand *expand, const struct hlo_instruction *at,
         at->callee_count == 1 ? kind_of(expand, at->callees[0]) : SCATTER_OTHER;
     if (kind == SCATTER_OTHER)
         return expand_fail(expand, at, "a scatter that neither adds nor replaces");
-    if (!rows_read(hlo_message(at->bytes, INSTRUCTION_SCATTER), &rows, updates.rank))
+    if (!rows_read(hlo_message(at->bytes, HLO_SCATTER), &rows, updates.rank))
         return expand_fail(expand, at, "its dimensions are malformed");
     for (uint32_t i = 0, window = 0; i < rows.table.rank; i++)
         rows.window[i] = rows.is_dropped[i] || window == rows.offset_count
@@ -137,7 +135,7 @@ uint32_t expand_scatter(struct expand *expand, const struct hlo_instruction *at,
     if (kind == SCATTER_ADD)
         return rows_back(ir, &rows, ir_scatter_add(ir, table, numbers, masked(ir, mask, values)));
     uint32_t count = ir_type_of(ir, numbers)->size[0];
-    if (count > 1 && hlo_number(at->bytes, INSTRUCTION_UNIQUE) == 0) {
+    if (count > 1 && hlo_number(at->bytes, HLO_UNIQUE_INDICES) == 0) {
         if (count > MAX_COMPARED)
             return expand_fail(expand, at,
                                "it replaces %u rows, which may be the same; %d are the "

@@ -4,14 +4,12 @@
 #include "compile/hlo/expand.h"
 
 enum {
-    INSTRUCTION_SLICES = PB_TAG(17, PB_BYTES),
-    INSTRUCTION_DYNAMIC_SIZES = 20,
-    INSTRUCTION_PADDING = 21,
+    INSTRUCTION_SLICES = PB_TAG(HLO_SLICES, PB_BYTES),
     PADDING_DIMENSIONS = PB_TAG(1, PB_BYTES),
 };
 
 /* The instruction's dimensions, all below `rank`; false when there are not `count`. */
-static bool dimensions_of(const struct hlo_instruction *at, uint32_t count, uint32_t rank,
+static bool dimensions_of(const struct typed_instruction *at, uint32_t count, uint32_t rank,
                           uint8_t *axes)
 {
     if (at->dimension_count != count || count > IR_RANK)
@@ -24,7 +22,7 @@ static bool dimensions_of(const struct hlo_instruction *at, uint32_t count, uint
     return true;
 }
 
-uint32_t expand_broadcast(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_broadcast(struct expand *expand, const struct typed_instruction *at,
                           const uint32_t *args)
 {
     struct ir *ir = expand->ir;
@@ -45,13 +43,13 @@ uint32_t expand_broadcast(struct expand *expand, const struct hlo_instruction *a
     return fold_broadcast(ir, fold_transpose(ir, args[0], order), at->shape.type, sorted);
 }
 
-uint32_t expand_reshape(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_reshape(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     return fold_reshape(expand->ir, args[0], at->shape.type.rank, at->shape.type.size);
 }
 
-uint32_t expand_transpose(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_transpose(struct expand *expand, const struct typed_instruction *at,
                           const uint32_t *args)
 {
     uint32_t rank = ir_type_of(expand->ir, args[0])->rank;
@@ -62,13 +60,13 @@ uint32_t expand_transpose(struct expand *expand, const struct hlo_instruction *a
 }
 
 /* The same bytes: from the order in which the operand is stored to that of the result. */
-uint32_t expand_bitcast(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_bitcast(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     struct ir *ir = expand->ir;
-    const struct hlo_shape *from =
+    const struct typed_shape *from =
         &expand->frame->computation->instructions.items[at->operands[0]].shape;
-    const struct hlo_shape *to = &at->shape;
+    const struct typed_shape *to = &at->shape;
     if (from->type.dtype != to->type.dtype || from->type.is_bool != to->type.is_bool)
         return expand_fail(expand, at, "a bitcast to another type");
     uint32_t stored[IR_RANK];
@@ -81,7 +79,8 @@ uint32_t expand_bitcast(struct expand *expand, const struct hlo_instruction *at,
     return fold_transpose(ir, fold_reshape(ir, value, to->type.rank, stored), back);
 }
 
-uint32_t expand_slice(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_slice(struct expand *expand, const struct typed_instruction *at,
+                      const uint32_t *args)
 {
     struct ir *ir = expand->ir;
     struct ir_type type = *ir_type_of(ir, args[0]);
@@ -108,7 +107,7 @@ uint32_t expand_slice(struct expand *expand, const struct hlo_instruction *at, c
     return fold_slice(ir, args[0], start, step, size);
 }
 
-uint32_t expand_reverse(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_reverse(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
     struct ir_type type = *ir_type_of(expand->ir, args[0]);
@@ -139,7 +138,7 @@ static bool known_starts(const struct ir *ir, const uint32_t *starts, const stru
 }
 
 /* Starts are one scalar each, or all in one array. */
-static bool starts_of(struct ir *ir, const struct hlo_instruction *at, const uint32_t *args,
+static bool starts_of(struct ir *ir, const struct typed_instruction *at, const uint32_t *args,
                       uint32_t first, uint32_t rank, uint32_t *starts)
 {
     if (rank > 0 && at->operand_count == first + 1 && ir_type_of(ir, args[first])->rank == 1) {
@@ -162,15 +161,15 @@ static bool starts_of(struct ir *ir, const struct hlo_instruction *at, const uin
     return true;
 }
 
-uint32_t expand_dynamic_slice(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_dynamic_slice(struct expand *expand, const struct typed_instruction *at,
                               const uint32_t *args)
 {
     struct ir *ir = expand->ir;
     struct ir_type type = *ir_type_of(ir, args[0]);
     int64_t sizes[IR_RANK], start[IR_RANK], ones[IR_RANK];
     uint32_t size[IR_RANK], starts[IR_RANK], count;
-    if (!hlo_list(at->bytes, INSTRUCTION_DYNAMIC_SIZES, IR_RANK, sizes, &count) ||
-        count != type.rank || !starts_of(ir, at, args, 1, type.rank, starts))
+    if (!hlo_list(at->bytes, HLO_DYNAMIC_SIZES, IR_RANK, sizes, &count) || count != type.rank ||
+        !starts_of(ir, at, args, 1, type.rank, starts))
         return expand_fail(expand, at, "its sizes or starts do not match its operand");
     for (uint32_t i = 0; i < count; i++) {
         if (sizes[i] < 1 || sizes[i] > type.size[i])
@@ -183,7 +182,7 @@ uint32_t expand_dynamic_slice(struct expand *expand, const struct hlo_instructio
     return ir_dynamic_slice(ir, args[0], starts, size);
 }
 
-uint32_t expand_dynamic_update_slice(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_dynamic_update_slice(struct expand *expand, const struct typed_instruction *at,
                                      const uint32_t *args)
 {
     struct ir *ir = expand->ir;
@@ -197,7 +196,7 @@ uint32_t expand_dynamic_update_slice(struct expand *expand, const struct hlo_ins
     return ir_dynamic_update_slice(ir, args[0], args[1], starts);
 }
 
-uint32_t expand_concatenate(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_concatenate(struct expand *expand, const struct typed_instruction *at,
                             const uint32_t *args)
 {
     uint8_t axis[IR_RANK];
@@ -218,12 +217,12 @@ static uint32_t pad_by_value(struct ir *ir, uint32_t value, uint32_t padding, co
     return ir_select(ir, inside, padded, fold_fill(ir, padding, *ir_type_of(ir, padded)));
 }
 
-uint32_t expand_pad(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_pad(struct expand *expand, const struct typed_instruction *at, const uint32_t *args)
 {
     struct ir *ir = expand->ir;
     uint32_t rank = ir_type_of(ir, args[0])->rank, count = 0;
     int64_t low[IR_RANK], high[IR_RANK], interior[IR_RANK];
-    struct pb_reader in = hlo_message(at->bytes, INSTRUCTION_PADDING);
+    struct pb_reader in = hlo_message(at->bytes, HLO_PADDING);
     struct pb_field field;
     while (pb_next(&in, &field)) {
         if (field.tag != PADDING_DIMENSIONS)
@@ -244,7 +243,8 @@ uint32_t expand_pad(struct expand *expand, const struct hlo_instruction *at, con
     return pad_by_value(ir, args[0], args[1], low, high, interior);
 }
 
-uint32_t expand_iota(struct expand *expand, const struct hlo_instruction *at, const uint32_t *args)
+uint32_t expand_iota(struct expand *expand, const struct typed_instruction *at,
+                     const uint32_t *args)
 {
     (void)args;
     uint8_t axis[IR_RANK];

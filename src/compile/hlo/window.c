@@ -5,7 +5,6 @@
 #include "compile/hlo/expand.h"
 
 enum {
-    INSTRUCTION_WINDOW = 15,
     WINDOW_DIMENSIONS = PB_TAG(1, PB_BYTES),
 };
 
@@ -14,10 +13,10 @@ static int64_t at_least_one(int64_t value)
     return value == 0 ? 1 : value;
 }
 
-bool expand_window(const struct hlo_instruction *at, struct window *window)
+bool expand_window(const struct typed_instruction *at, struct window *window)
 {
     const int64_t limit = INT32_MAX;
-    struct pb_reader in = hlo_message(at->bytes, INSTRUCTION_WINDOW);
+    struct pb_reader in = hlo_message(at->bytes, HLO_WINDOW);
     struct pb_field field;
     *window = (struct window){0};
     while (pb_next(&in, &field)) {
@@ -46,7 +45,7 @@ bool expand_window(const struct hlo_instruction *at, struct window *window)
 
 struct pooling {
     struct expand *expand;
-    const struct hlo_instruction *at;
+    const struct typed_instruction *at;
     uint32_t count;
     uint32_t values[IR_RANK];
 };
@@ -135,7 +134,7 @@ static bool pool_dimension(struct pooling *pooling, const struct window *window,
     return pool_by_doubling(pooling, window, axis, positions);
 }
 
-void expand_reduce_window(struct expand *expand, const struct hlo_instruction *at,
+void expand_reduce_window(struct expand *expand, const struct typed_instruction *at,
                           struct value *result)
 {
     struct ir *ir = expand->ir;
@@ -209,8 +208,9 @@ static void next_place(const struct window *window, int64_t *place)
 }
 
 /* Which place of each window is selected, as its number. */
-static uint32_t selected(struct expand *expand, const struct hlo_instruction *at, uint32_t operand,
-                         const struct window *window, const struct ir_type *source, int64_t places)
+static uint32_t selected(struct expand *expand, const struct typed_instruction *at,
+                         uint32_t operand, const struct window *window,
+                         const struct ir_type *source, int64_t places)
 {
     struct ir *ir = expand->ir;
     struct ir_type index = ir_with_dtype(*source, DTYPE_INT32, false);
@@ -232,7 +232,7 @@ static uint32_t selected(struct expand *expand, const struct hlo_instruction *at
     return which;
 }
 
-uint32_t expand_select_and_scatter(struct expand *expand, const struct hlo_instruction *at,
+uint32_t expand_select_and_scatter(struct expand *expand, const struct typed_instruction *at,
                                    const uint32_t *args)
 {
     struct ir *ir = expand->ir;

@@ -134,6 +134,10 @@ static void merge_operations(const struct merging *merging, const struct program
         added->expression = string(merging, operation->expression);
         added->compute_type = string(merging, operation->compute_type);
     }
+    for (size_t i = 0; i < from->operands.count; i++)
+        *array_push(&program->operands) = from->operands.items[i];
+    for (size_t i = 0; i < from->callees.count; i++)
+        *array_push(&program->callees) = string(merging, from->callees.items[i]);
     const struct stack_frame *frame;
     array_each (frame, &from->frames)
         *array_push(&program->frames) =
@@ -151,7 +155,8 @@ static void merge_programs(const struct merging *merging)
         struct program program = {.host = from->host + merging->map->first_host,
                                   .name = string(merging, from->name),
                                   .label = string(merging, from->label),
-                                  .id = from->id};
+                                  .id = from->id,
+                                  .proto = from->proto};
         merge_operations(merging, from, &program);
         hlo_index(merging->to, &program);
         *array_push(&merging->to->programs) = program;

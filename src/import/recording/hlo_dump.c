@@ -29,7 +29,9 @@ static bool read_program(struct catalog *catalog, uint32_t host, const char *pat
     struct error ignored;
     if (!file_open(&file, path, &ignored))
         return false;
-    bool ok = hlo_import(catalog, host, STRING_NONE, id, file.data, file.size);
+    uint8_t *kept = arena_alloc(&catalog->arena, file.size + 1);
+    memcpy(kept, file.data, file.size);
+    bool ok = hlo_import(catalog, host, STRING_NONE, id, kept, file.size);
     file_close(&file);
     if (ok) {
         struct program *program = &catalog->programs.items[catalog->programs.count - 1];

@@ -2,13 +2,11 @@
  * HLO modules, as XLA serialises them, become the compiler's internal form. Calls, fusions and
  * loops are expanded, so that what is left is one list of operations.
  */
-#ifndef KYMO_COMPILE_HLO_HLO_H
-#define KYMO_COMPILE_HLO_HLO_H
+#ifndef KYMO_COMPILE_HLO_READ_H
+#define KYMO_COMPILE_HLO_READ_H
 
 #include "compile/ir.h"
 
-/* Whether the bytes are an HloModuleProto, or an HloProto around one. */
-bool hlo_recognise(const uint8_t *bytes, size_t size);
 /* Fills an initialised ir; path is for messages. Parameters become input0, input1, ..., the leaves
  * of the result output0, output1, ... The bytes are not needed afterwards. */
 bool hlo_read(const uint8_t *bytes, size_t size, const char *path, struct ir *ir,
