@@ -27,6 +27,8 @@ const struct command command_tool = {
             "op_profile run.xplane.pb --group-by provenance --limit 5",
             "roofline_model gpt",
             "memory_profile gpt",
+            "memory_viewer gpt --module jit_train_step",
+            "graph_viewer gpt --op fusion.410 --width 2 --format gviz | dot -Tsvg > fusion.svg",
             "kernel_stats gpt --format csv --output-file kernels.csv",
             "memory_profile gpt --format gviz > memory_profile.json",
             NULL,
@@ -36,13 +38,13 @@ const struct command command_tool = {
 
 static const char *const formats[] = {"text", "csv", "json", "gviz", NULL};
 
-enum { ROWS_OF_EACH = 25 };
+enum { ROWS_OF_EACH = 25, MAX_WIDTH = 1000 };
 #define NOT_GIVEN ULONG_MAX
 
 struct tool_call {
     const struct xprof_tool *tool;
-    const char *format, *host, *table, *group_by, *file, *data_path;
-    unsigned long limit, jobs;
+    const char *format, *host, *table, *group_by, *module, *op, *file, *data_path;
+    unsigned long limit, jobs, width, memory_space;
 };
 
 static int list_tools(void)
@@ -79,7 +81,6 @@ static bool write_tool(const void *context, struct sql_connection *connection,
     const struct tool_call *call = context;
     bool to_file = call->file && strcmp(call->file, "-") != 0;
     size_t format = 0;
-    (void)directory;
     while (strcmp(call->format, formats[format]) != 0)
         format++;
     unsigned long usual = format == TOOL_TEXT ? ROWS_OF_EACH : 0;
@@ -88,7 +89,13 @@ static bool write_tool(const void *context, struct sql_connection *connection,
     struct tool_options options = {.format = (enum tool_format)format,
                                    .host = call->host,
                                    .table = call->table,
-                                   .group_by = call->group_by,
+                                   .group_by = call->group_by ? call->group_by
+                                                              : tool_groupings[0],
+                                   .module = call->module,
+                                   .op = call->op,
+                                   .width = (uint32_t)call->width,
+                                   .memory_space = call->memory_space,
+                                   .directory = directory,
                                    .limit = limit,
                                    .style = style_for(to_file, limit),
                                    .notice = explain,
@@ -100,15 +107,49 @@ static bool write_tool(const void *context, struct sql_connection *connection,
     return tool_write(call->tool, connection, &options, out, err);
 }
 
+/* Options of some tools are refused for the others. */
+static bool check_options(const struct tool_call *call)
+{
+    const struct {
+        bool is_given;
+        enum tool_option option;
+        const char *words;
+    } options[] = {
+        {call->group_by != NULL, TOOL_GROUP_BY, "--group-by is for op_profile"},
+        {call->module != NULL, TOOL_MODULE, "--module is for memory_viewer and graph_viewer"},
+        {call->op != NULL, TOOL_OP, "--op is for graph_viewer"},
+        {call->width > 0, TOOL_OP, "--width is for graph_viewer"},
+        {call->memory_space != NOT_GIVEN, TOOL_MEMORY_SPACE, "--memory-space is for memory_viewer"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].is_given && !tool_heeds(call->tool, options[i].option)) {
+            fprintf(stderr, "%s tool: %s\n", program_name(), options[i].words);
+            return false;
+        }
+    if (call->width > MAX_WIDTH) {
+        fprintf(stderr, "%s tool: --width must be %d at most\n", program_name(), MAX_WIDTH);
+        return false;
+    }
+    return true;
+}
+
 static int tool(int count, char **arguments)
 {
     struct tool_call call = {
-        .format = formats[0], .limit = NOT_GIVEN};
+        .format = formats[0], .limit = NOT_GIVEN, .memory_space = NOT_GIVEN};
     const struct option table[] = {
         {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
          formats},
         {"group-by", 0, OPTION_CHOICE, &call.group_by, "LEVEL",
          "how op_profile groups operations (default: program)", tool_groupings},
+        {"module", 0, OPTION_TEXT, &call.module, "NAME",
+         "HLO module of memory_viewer and graph_viewer (default: the one that takes most time)",
+         NULL},
+        {"op", 0, OPTION_TEXT, &call.op, "NAME", "operation or computation of graph_viewer", NULL},
+        {"width", 0, OPTION_NUMBER, &call.width, "N",
+         "graph_viewer shows operations this far from --op (default: 1)", NULL},
+        {"memory-space", 0, OPTION_NUMBER, &call.memory_space, "N",
+         "memory of memory_viewer (default: 0, the device's main memory)", NULL},
         {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},
         {"table", 0, OPTION_TEXT, &call.table, "TABLE", "only this table (default: all)", NULL},
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
@@ -135,12 +176,10 @@ static int tool(int count, char **arguments)
         fprintf(stderr, "%s tool: missing argument: a profile or a capture\n", program_name());
         return EXIT_USAGE;
     }
-    if (call.group_by && !tool_has_groups(call.tool)) {
-        fprintf(stderr, "%s tool: --group-by is for op_profile\n", program_name());
+    if (!check_options(&call))
         return EXIT_USAGE;
-    }
-    if (!call.group_by)
-        call.group_by = tool_groupings[0];
+    if (call.memory_space == NOT_GIVEN)
+        call.memory_space = 0;
     return on_profile(&(struct profile_call){.place = operands[1],
                                              .data_path = call.data_path,
                                              .file = call.file,

@@ -79,13 +79,19 @@ static bool has_table_named(const struct xprof_tool *tool, const char *name)
 static bool read_options(const struct request *request, struct reply *reply,
                          const struct xprof_tool *tool, struct tool_options *options)
 {
+    uint64_t width = 0;
     options->limit = TOOL_MAX_ROWS;
     options->host = request_argument(request, "host");
     options->table = request_argument(request, "table");
+    options->module = request_argument(request, "module");
+    options->op = request_argument(request, "op");
     if (!read_format(request, reply, &options->format) ||
         !read_choice(request, reply, "group_by", tool_groupings, &options->group_by) ||
-        !request_number(request, reply, "limit", TOOL_MAX_ROWS, &options->limit))
+        !request_number(request, reply, "limit", TOOL_MAX_ROWS, &options->limit) ||
+        !request_number(request, reply, "memory_space", UINT32_MAX, &options->memory_space) ||
+        !request_number(request, reply, "width", TOOL_MAX_WIDTH, &width))
         return false;
+    options->width = (uint32_t)width;
     if (options->limit == 0)
         options->limit = TOOL_MAX_ROWS;
     options->style = (struct text_style){.width = SIZE_MAX,
@@ -115,6 +121,7 @@ void get_tool(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
         reply->type = formats[options.format].type;
+        options.directory = opened_directory(opened);
         if (!tool_write(tool, query.connection, &options, &reply->body, &err))
             profile_query_failed(&query, reply, &err);
         profile_query_end(&query);

@@ -5,10 +5,12 @@
 
 const struct xprof_tool *const xprof_tools[] = {
     &overview_page,
+    &graph_viewer,
     &op_profile,
     &input_pipeline_analyzer,
     &kernel_stats,
     &memory_profile,
+    &memory_viewer,
     &roofline_model,
     &perf_counters,
     &pod_viewer,
@@ -57,7 +59,7 @@ const char *tool_table(const struct xprof_tool *tool, size_t i)
     return NULL;
 }
 
-bool tool_has_groups(const struct xprof_tool *tool)
+bool tool_heeds(const struct xprof_tool *tool, enum tool_option option)
 {
-    return tool == &op_profile;
+    return (tool->options & option) != 0;
 }

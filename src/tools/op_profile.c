@@ -466,6 +466,7 @@ const struct xprof_tool op_profile = {
     .about = "a tree of where the time of devices goes, and how well it is used",
     .why = "the capture has no operations of a device",
     TABLES_OF(tables),
+    .options = TOOL_GROUP_BY,
     .write_document = write_tree,
     .write_text = write_lines,
 };

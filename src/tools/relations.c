@@ -211,6 +211,8 @@ bool relations_begin(struct output *sql, struct sql_connection *connection,
     put_option(sql, "host", options->host);
     output_text(sql, ", ");
     put_option(sql, "group_by", options->group_by);
+    output_text(sql, ", ");
+    put_option(sql, "module", options->module);
     output_char(sql, ')');
     for (size_t i = 0; i < RELATION_COUNT; i++)
         if (is_needed[i])

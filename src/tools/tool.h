@@ -51,6 +51,9 @@ struct xprof_tool {
     const struct tool_table *tables;
     size_t table_count;
     bool is_list; /* a list of tables for XProf, not one */
+    unsigned options; /* enum tool_option */
+    /* Instead of tables, in all formats; NULL: tables. */
+    bool (*write)(struct tool_run *run, bool *is_empty, struct error *err);
     /* Instead of tables, for XProf; one of them, or none. */
     const char *document; /* a query of one value, which is JSON */
     bool (*write_document)(struct tool_run *run, struct error *err);
@@ -79,7 +82,7 @@ struct xprof_tool {
 
 extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
     framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
-    pod_viewer, inference_profile, megascale_stats;
+    pod_viewer, inference_profile, megascale_stats, memory_viewer, graph_viewer;
 
 /* The table of messages that XProf has at the end of most lists. */
 extern const struct tool_column diagnostics_columns[2];

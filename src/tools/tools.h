@@ -19,7 +19,13 @@ struct tool_options {
     enum tool_format format;
     const char *host;     /* NULL: all */
     const char *table;    /* only this one, for people and scripts; NULL: all */
-    const char *group_by; /* of op_profile: one of tool_groupings */
+    /* Of some tools; see tool_heeds. */
+    const char *group_by; /* one of tool_groupings */
+    const char *module;   /* HLO module: name, name and id, or id; NULL: that takes most time */
+    const char *op;       /* of the module; NULL: the module itself */
+    uint32_t width;       /* operations this far from op are shown; 0: 1 */
+    uint64_t memory_space;
+    const char *directory; /* of the profile */
     uint64_t limit;       /* rows of a table, children of a node; 0: all */
     struct text_style style;
     /* Why there is nothing to show, a sentence; may be NULL. */
@@ -40,8 +46,9 @@ const char *tool_about(const struct xprof_tool *tool);
 /* Why there may be nothing to show, and what to capture then; may be NULL. */
 const char *tool_why(const struct xprof_tool *tool);
 
-/* Whether it heeds options.group_by. */
-bool tool_has_groups(const struct xprof_tool *tool);
+/* Whether it heeds an option. */
+enum tool_option { TOOL_GROUP_BY = 1, TOOL_MODULE = 2, TOOL_OP = 4, TOOL_MEMORY_SPACE = 8 };
+bool tool_heeds(const struct xprof_tool *tool, enum tool_option option);
 /* Names of its tables for scripts, the i-th; NULL after the last. */
 const char *tool_table(const struct xprof_tool *tool, size_t i);
 

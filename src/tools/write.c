@@ -323,7 +323,9 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
     if (options->format != TOOL_GVIZ && options->table && count_wanted(&run, tool) == 0)
         return error_set(err, "%s has no table '%s'", tool->name, options->table);
     bool ok = options->format != TOOL_GVIZ || find_kind(&run, err);
-    if (ok && options->format == TOOL_GVIZ)
+    if (ok && tool->write)
+        ok = tool->write(&run, &is_empty, err);
+    else if (ok && options->format == TOOL_GVIZ)
         ok = write_for_xprof(tool, &run, err);
     else if (ok && options->format == TOOL_TEXT && tool->write_text)
         ok = tool->write_text(&run, &is_empty, err);

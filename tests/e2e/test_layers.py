@@ -34,7 +34,7 @@ LAYERS = {
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "stats": ["base", "sql", "store", "export"],
-    "tools": ["base", "wire", "sql", "store", "export", "stats"],
+    "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
