@@ -26,6 +26,8 @@ void list_tools(struct request *request, struct reply *reply)
         json_open(&json, '{');
         json_put_text(&json, "name", text_of(tool_name(xprof_tools[i])));
         json_put_text(&json, "about", text_of(tool_about(xprof_tools[i])));
+        const char *why = tool_why(xprof_tools[i]);
+        json_put_text(&json, "why", text_of(why ? why : ""));
         json_key(&json, "tables");
         json_open(&json, '[');
         for (size_t table = 0; tool_table(xprof_tools[i], table); table++)

@@ -36,6 +36,11 @@ const char *tool_about(const struct xprof_tool *tool)
     return tool->about;
 }
 
+const char *tool_why(const struct xprof_tool *tool)
+{
+    return tool->why;
+}
+
 const char *tool_table(const struct xprof_tool *tool, size_t i)
 {
     for (size_t at = 0; at < tool->table_count; at++)

@@ -7,10 +7,10 @@
 /* clang-format off */
 
 static const struct tool_column range_columns[] = {
-    STRING("host", "Host", FOR_PEOPLE),       STRING("device", "Device", FOR_PEOPLE),
-    STRING("counter", "Counter", FOR_PEOPLE), NUMBER("samples", "Samples", FOR_PEOPLE, 0),
-    NUMBER("mean", "Mean", FOR_PEOPLE, 2),    NUMBER("least", "Min", FOR_PEOPLE, 2),
-    NUMBER("most", "Max", FOR_PEOPLE, 2),
+    STRING("host", "Host", FOR_USERS),       STRING("device", "Device", FOR_USERS),
+    STRING("counter", "Counter", FOR_USERS), NUMBER("samples", "Samples", FOR_USERS, 0),
+    NUMBER("mean", "Mean", FOR_USERS, 2),    NUMBER("least", "Min", FOR_USERS, 2),
+    NUMBER("most", "Max", FOR_USERS, 2),
 };
 static const struct tool_column sample_columns[] = {
     STRING("Host", "Host", FOR_PROGRAMS),
@@ -25,13 +25,6 @@ static const struct tool_column sample_columns[] = {
 };
 
 static const struct tool_table counter_tables[] = {
-    {.name = "counters",
-     .title = "Hardware counters of devices",
-     .forms = FOR_PEOPLE,
-     COLUMNS_OF(range_columns),
-     .sql = "SELECT host, device, counter, count(*) AS samples, avg(value) AS mean,"
-            " min(value) AS least, max(value) AS most FROM counter GROUP BY ALL"
-            " ORDER BY host, device, counter"},
     {.name = "samples",
      .title = "Samples",
      .forms = FOR_PROGRAMS,
@@ -40,6 +33,13 @@ static const struct tool_table counter_tables[] = {
             " lower(counter) AS Counter, value AS Value, description AS Description,"
             " set_name AS \"Set\", time_ns FROM counter ORDER BY host, chip, line, time_ns,"
             " counter"},
+    {.name = "counters",
+     .title = "Hardware counters of devices",
+     .forms = FOR_USERS,
+     COLUMNS_OF(range_columns),
+     .sql = "SELECT host, device, counter, count(*) AS samples, avg(value) AS mean,"
+            " min(value) AS least, max(value) AS most FROM counter GROUP BY ALL"
+            " ORDER BY host, device, counter"},
 };
 
 const struct xprof_tool perf_counters = {

@@ -43,6 +43,8 @@ const struct xprof_tool *tool_find(const char *name);
 const char *tool_name(const struct xprof_tool *tool);
 /* One line about it. */
 const char *tool_about(const struct xprof_tool *tool);
+/* Why there may be nothing to show, and what to capture then; may be NULL. */
+const char *tool_why(const struct xprof_tool *tool);
 
 /* Whether it heeds an option. */
 enum tool_option { TOOL_GROUP_BY = 1, TOOL_MODULE = 2, TOOL_OP = 4, TOOL_MEMORY_SPACE = 8 };
