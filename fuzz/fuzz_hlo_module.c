@@ -74,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     output_memory(&out);
     if (hlo_module_read(&module, data, size, &err)) {
         check_instructions(&module, &out);
+        out.size = 0;
+        hlo_put_module(&out, &module, size % 2);
         check_memory(&module, &out, 0);
         check_memory(&module, &out, 1);
         check_graph(&module, &out, (struct text){0}, 0);

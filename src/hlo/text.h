@@ -8,11 +8,17 @@
 
 /* "{1,0}" */
 void put_list(struct output *out, const int64_t *list, uint32_t count);
-/* The value of a constant, or "{...}" when it has more than a few elements. */
-void put_literal(struct output *out, const struct hlo_instruction *at);
-/* Each attribute with ", " before it. */
+/* The value of a constant, or "{...}" when it has more elements than are shown. */
+void put_literal(struct output *out, const struct hlo_instruction *at, int64_t most_elements);
+/* Each attribute with ", " before it; names begin with the sign. */
 void put_attributes(struct output *out, const struct hlo_module *module,
-                    const struct hlo_instruction *at);
+                    const struct hlo_instruction *at, const char *sign);
+/* "key=value" of a map from names to texts, with that before it; nothing when it is empty. */
+void put_frontend(struct output *out, struct pb_reader in, const char *before);
+bool is_json(struct text value);
+void put_escaped(struct output *out, struct text text);
+
+enum { SHOWN_ELEMENTS = 10 };
 void put_sharding(struct output *out, struct pb_reader in);
 
 static inline void put_text(struct output *out, struct text text)

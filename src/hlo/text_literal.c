@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHOWN_ELEMENTS = 10, SHOWN_RANK = 8 };
+enum { SHOWN_RANK = 8 };
 
 /* The fewest digits that are enough for the type, or, when these do not give the number back, as
  * many as always are. */
@@ -141,14 +141,14 @@ static void put_elements(struct output *out, const struct hlo_shape *shape, cons
     }
 }
 
-void put_literal(struct output *out, const struct hlo_instruction *at)
+void put_literal(struct output *out, const struct hlo_instruction *at, int64_t most_elements)
 {
     struct pb_reader in = hlo_message(at->bytes, HLO_LITERAL);
     int64_t count = hlo_elements(&at->shape);
     struct arena memory = {0};
     struct error err;
     uint8_t *data = NULL;
-    if (count > 0 && count <= SHOWN_ELEMENTS && at->shape.rank <= SHOWN_RANK)
+    if (count > 0 && count <= most_elements && at->shape.rank <= SHOWN_RANK)
         data = hlo_literal_read(&memory, in, &at->shape, &err);
     if (!data)
         output_text(out, "{...}");
