@@ -315,6 +315,7 @@ static uint32_t label_for(struct ordering *ordering, uint32_t old, uint32_t oper
     struct hlo_label label = analysis->labels.items[old];
     const struct program *program = &analysis->catalog->programs.items[label.program];
     label.operation = program->operations.items[operation].name;
+    label.found = operation;
     label.is_by_order = true;
     index = (uint32_t)analysis->labels.count;
     *array_push(&analysis->labels) = label;
@@ -389,10 +390,8 @@ static bool is_of_graph(const struct analysis *analysis, const struct hlo_label 
     if (label->program == NO_INDEX)
         return false;
     const struct program *program = &catalog->programs.items[label->program];
-    uint32_t operation =
-        label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
-    return operation == IDMAP_NONE ||
-           text_equal(catalog_text(catalog, program->operations.items[operation].opcode),
+    return label->found == NO_INDEX ||
+           text_equal(catalog_text(catalog, program->operations.items[label->found].opcode),
                       TEXT("call"));
 }
 

@@ -534,6 +534,28 @@ def operations_by_name(proto):
     return by_name, by_kernel
 
 
+@functools.lru_cache(maxsize=None)
+def scheduled(proto):
+    """Operations of the entry that leave kernels or copies, in the order in which they execute."""
+    module = fields(_last(fields(proto), 1, b""))
+    [entry] = [c for c in map(fields, _all(module, 3)) if _last(c, 5, 0) == _last(module, 6, 0)]
+    names = {_last(i, 35, 0): i for i in map(fields, _all(entry, 2))}
+    order = []
+    for sequence in map(fields, _all(fields(_last(module, 7, b"")), 1)):
+        if _last(sequence, 1, 0) == _last(module, 6, 0):
+            packed, at = _last(fields(_last(sequence, 2, b"")), 1, b""), 0
+            while at < len(packed):
+                number, shift = 0, 0
+                while packed[at] >= 128:
+                    number |= (packed[at] & 127) << shift
+                    at, shift = at + 1, shift + 7
+                order.append(number | packed[at] << shift)
+                at += 1
+    by_name, _ = operations_by_name(proto)
+    none = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}
+    return [by_name[_text(names[id], 1)] for id in order if _text(names[id], 2) not in none]
+
+
 # Kymo's side
 
 
