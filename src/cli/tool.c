@@ -22,7 +22,6 @@ const struct command command_tool = {
     .usage = "[options] [NAME PROFILE|PATH]",
     .examples =
         (const char *const[]){
-            "",
             "overview_page gpt",
             "op_profile run.xplane.pb --group-by provenance --limit 5",
             "roofline_model gpt",
