@@ -89,8 +89,7 @@ static bool write_tool(const void *context, struct sql_connection *connection,
     struct tool_options options = {.format = (enum tool_format)format,
                                    .host = call->host,
                                    .table = call->table,
-                                   .group_by = call->group_by ? call->group_by
-                                                              : tool_groupings[0],
+                                   .group_by = call->group_by ? call->group_by : tool_groupings[0],
                                    .module = call->module,
                                    .op = call->op,
                                    .width = (uint32_t)call->width,
@@ -135,8 +134,7 @@ static bool check_options(const struct tool_call *call)
 
 static int tool(int count, char **arguments)
 {
-    struct tool_call call = {
-        .format = formats[0], .limit = NOT_GIVEN, .memory_space = NOT_GIVEN};
+    struct tool_call call = {.format = formats[0], .limit = NOT_GIVEN, .memory_space = NOT_GIVEN};
     const struct option table[] = {
         {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
          formats},

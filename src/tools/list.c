@@ -4,20 +4,10 @@
 #include "tools/tool.h"
 
 const struct xprof_tool *const xprof_tools[] = {
-    &overview_page,
-    &graph_viewer,
-    &op_profile,
-    &input_pipeline_analyzer,
-    &kernel_stats,
-    &memory_profile,
-    &memory_viewer,
-    &roofline_model,
-    &perf_counters,
-    &pod_viewer,
-    &framework_op_stats,
-    &hlo_stats,
-    &inference_profile,
-    &megascale_stats,
+    &overview_page,     &graph_viewer,    &op_profile,         &input_pipeline_analyzer,
+    &kernel_stats,      &memory_profile,  &memory_viewer,      &roofline_model,
+    &perf_counters,     &pod_viewer,      &framework_op_stats, &hlo_stats,
+    &inference_profile, &megascale_stats,
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
 

@@ -21,7 +21,8 @@ static const struct hlo_instruction *maker(const struct hlo_module *module,
 static void put_line(struct output *out, const char *label, int64_t bytes)
 {
     char text[QUANTITY_SIZE];
-    output_format(out, "  %-40s %10s\n", label, format_bytes((uint64_t)(bytes > 0 ? bytes : 0), text));
+    output_format(out, "  %-40s %10s\n", label,
+                  format_bytes((uint64_t)(bytes > 0 ? bytes : 0), text));
 }
 
 static void put_sums(struct output *out, const struct hlo_memory *memory)
@@ -39,7 +40,8 @@ static void put_sums(struct output *out, const struct hlo_memory *memory)
 }
 
 static void put_buffer(struct output *out, const struct hlo_module *module,
-                       const struct hlo_memory *memory, const struct hlo_buffer *buffer, bool as_csv)
+                       const struct hlo_memory *memory, const struct hlo_buffer *buffer,
+                       bool as_csv)
 {
     const struct hlo_instruction *at = maker(module, buffer);
     const char *group = hlo_memory_group_name(memory->allocations.items[buffer->allocation].group);
@@ -77,8 +79,8 @@ static void put_peak(struct tool_run *run, const struct hlo_module *module,
     if (count > 0)
         memcpy(order, memory->peak.items, count * sizeof *order);
     qsort_r(order, count, sizeof *order, by_size, (void *)(uintptr_t)memory);
-    size_t shown = run->options->limit && run->options->limit < count ? (size_t)run->options->limit
-                                                                      : count;
+    size_t shown =
+        run->options->limit && run->options->limit < count ? (size_t)run->options->limit : count;
     for (size_t i = 0; i < shown; i++)
         put_buffer(run->out, module, memory, &memory->buffers.items[order[i]], as_csv);
     if (shown < count && !as_csv)
@@ -211,7 +213,8 @@ static bool view_graph(struct tool_run *run, bool *is_empty, struct error *err)
 
 const struct xprof_tool graph_viewer = {
     .name = "graph_viewer",
-    .about = "a module as text; or an operation and those near it, as text, a layout or DOT",
+    .about =
+        "the operations of a module as a graph: a computation, or one operation and those near it",
     .why = NO_MODULES,
     .options = TOOL_MODULE | TOOL_OP,
     .write = view_graph,

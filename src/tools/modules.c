@@ -68,10 +68,10 @@ static bool load_row(struct kept_module *kept, const struct tool_run *run,
     kept->label = mem_copy_text(label.data, label.size);
     char *file = mem_copy_text(name.data, name.size);
     uint8_t *frame = NULL;
-    bool ok = read_frame(run->options->directory, file,
-                         (uint64_t)cell_number(sql_value(found, 0, FOUND_OFFSET)), size, &frame,
-                         err) &&
-              unpack_module(kept, frame, (size_t)size, err);
+    bool ok =
+        read_frame(run->options->directory, file,
+                   (uint64_t)cell_number(sql_value(found, 0, FOUND_OFFSET)), size, &frame, err) &&
+        unpack_module(kept, frame, (size_t)size, err);
     mem_free(frame);
     mem_free(file);
     return ok;

@@ -382,8 +382,8 @@ static bool put_device(struct tool_run *run, struct error *err)
     struct sql_result *result = NULL;
     size_t rows = 0;
     struct json json;
-    bool ok = tool_query(&result, run, "SELECT kind FROM machine", err) &&
-              sql_next(result, &rows, err);
+    bool ok =
+        tool_query(&result, run, "SELECT kind FROM machine", err) && sql_next(result, &rows, err);
     struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
     json_begin(&json, run->out, false);
     output_text(run->out, "\"deviceType\":");
@@ -420,8 +420,8 @@ static void open_line(const struct view *view, uint32_t number, bool is_first)
     char time[QUANTITY_SIZE];
     (void)is_first;
     output_format(out, "  %8.1f  %10.1f  %9.1f  %7.1f  %9s  %*s", 100 * share, 100 * wasted,
-                  100 * fmin(compute, 1), 100 * fmin(memory, 1), format_ps(time_of(view, number) * 1000, time),
-                  (int)node->depth * 2, "");
+                  100 * fmin(compute, 1), 100 * fmin(memory, 1),
+                  format_ps(time_of(view, number) * 1000, time), (int)node->depth * 2, "");
     if (number == 0)
         output_text(out, "total");
     else

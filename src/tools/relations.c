@@ -151,10 +151,9 @@ enum { RELATION_COUNT = sizeof relations / sizeof *relations };
 /* clang-format on */
 
 static const enum table_number tables[] = {
-    TABLE_EVENTS,   TABLE_KERNELS,           TABLE_COPIES,          TABLE_ALLOCATIONS,
-    TABLE_COUNTERS, TABLE_STEPS,             TABLE_TRACKS,          TABLE_OPERATIONS,
-    TABLE_MODULES,  TABLE_EVENT_TYPES,       TABLE_WARNINGS,        TABLE_DEVICES,
-    TABLE_FINDINGS, TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
+    TABLE_EVENTS,   TABLE_KERNELS, TABLE_COPIES,     TABLE_ALLOCATIONS,       TABLE_COUNTERS,
+    TABLE_STEPS,    TABLE_TRACKS,  TABLE_OPERATIONS, TABLE_MODULES,           TABLE_EVENT_TYPES,
+    TABLE_WARNINGS, TABLE_DEVICES, TABLE_FINDINGS,   TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
 };
 
 static void put_option(struct output *sql, const char *name, const char *value)

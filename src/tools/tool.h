@@ -50,7 +50,7 @@ struct xprof_tool {
     const char *why; /* there may be nothing to show */
     const struct tool_table *tables;
     size_t table_count;
-    bool is_list; /* a list of tables for XProf, not one */
+    bool is_list;     /* a list of tables for XProf, not one */
     unsigned options; /* enum tool_option */
     /* Instead of tables, in all formats; NULL: tables. */
     bool (*write)(struct tool_run *run, bool *is_empty, struct error *err);
@@ -63,22 +63,11 @@ struct xprof_tool {
 
 #define COLUMNS_OF(list)                 .columns = (list), .column_count = sizeof(list) / sizeof *(list)
 #define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
-#define NUMBER(id, label, forms, digits)                                                           \
-    {                                                                                              \
-        id, label, CELL_NUMBER, forms, digits, false, NULL, NULL                                   \
-    }
-#define STRING(id, label, forms)                                                                   \
-    {                                                                                              \
-        id, label, CELL_TEXT, forms, 0, false, NULL, NULL                                          \
-    }
-#define FLAG(id, label, forms)                                                                     \
-    {                                                                                              \
-        id, label, CELL_FLAG, forms, 0, false, NULL, NULL                                          \
-    }
+#define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL, NULL}
+#define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL, NULL}
+#define FLAG(id, label, forms)           {id, label, CELL_FLAG, forms, 0, false, NULL, NULL}
 #define ON(kind_, id, label, cell, forms, digits)                                                  \
-    {                                                                                              \
-        id, label, cell, forms, digits, false, NULL, kind_                                         \
-    }
+    {id, label, cell, forms, digits, false, NULL, kind_}
 
 extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
     framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,

@@ -17,8 +17,8 @@ enum tool_format {
 
 struct tool_options {
     enum tool_format format;
-    const char *host;     /* NULL: all */
-    const char *table;    /* only this one, for people and scripts; NULL: all */
+    const char *host;  /* NULL: all */
+    const char *table; /* only this one, for people and scripts; NULL: all */
     /* Of some tools; see tool_heeds. */
     const char *group_by; /* one of tool_groupings */
     const char *module;   /* HLO module: name, name and id, or id; NULL: that takes most time */
@@ -26,7 +26,7 @@ struct tool_options {
     uint32_t width;       /* operations this far from op are shown; 0: 1 */
     uint64_t memory_space;
     const char *directory; /* of the profile */
-    uint64_t limit;       /* rows of a table, children of a node; 0: all */
+    uint64_t limit;        /* rows of a table, children of a node; 0: all */
     struct text_style style;
     /* Why there is nothing to show, a sentence; may be NULL. */
     void (*notice)(void *context, const char *sentence);

@@ -306,8 +306,8 @@ static bool find_kind(struct tool_run *run, struct error *err)
 {
     struct sql_result *result = NULL;
     size_t rows = 0;
-    bool ok = tool_query(&result, run, "SELECT kind FROM machine", err) &&
-              sql_next(result, &rows, err);
+    bool ok =
+        tool_query(&result, run, "SELECT kind FROM machine", err) && sql_next(result, &rows, err);
     struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
     run->has_gpus = text_equal(kind, TEXT("GPU"));
     run->has_tpus = text_equal(kind, TEXT("TPU"));
