@@ -95,7 +95,7 @@ add_custom_target(manual ALL DEPENDS ${pages} ${shells})
 
 # man finds pages of other tools' names next to a directory in PATH.
 install(DIRECTORY ${generated}/man/ DESTINATION ${man_dir} FILES_MATCHING PATTERN "kymo*.1")
-install(DIRECTORY ${generated}/man/ DESTINATION ${own_dir}/compat/man/man1 FILES_MATCHING PATTERN "neuron-*.1" PATTERN "nccom-test.1")
+install(DIRECTORY ${generated}/man/ DESTINATION ${own_dir}/compat/man/man1 FILES_MATCHING PATTERN "neuron-*.1" PATTERN "nccom-test.1" PATTERN "xprof.1")
 install(FILES ${generated}/kymo.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME kymo)
 install(FILES ${generated}/kymo.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _kymo)
 install(FILES ${generated}/kymo.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

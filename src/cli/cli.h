@@ -57,7 +57,7 @@ struct command {
 
 extern const struct command command_capture, command_convert, command_info, command_inspect,
     command_nccom_test, command_neff, command_recommend, command_recover, command_serve,
-    command_show_session, command_sql, command_stats, command_timeline, command_tool, command_view;
+    command_show_session, command_sql, command_stats, command_timeline, command_tool, command_view, command_xprof;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -102,8 +102,10 @@ void put_first_words(const struct command *command, struct output *out);
 
 /* Names of other tools that Kymo is compatible with, NULL-terminated. */
 extern const char *const compat_names[];
-/* A command that is another tool by itself: a program of the command's name runs it. */
-extern const char *const compat_command;
+/* Commands that are other tools by themselves: a program of the command's name runs it.
+ * NULL-terminated. */
+extern const char *const compat_commands[];
+bool is_compat_command(const char *name);
 
 /* Writes kymo.1, kymo-COMMAND.1 and the pages of the compatible names to a directory. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err);
@@ -194,6 +196,7 @@ struct serving {
     const char *host, *token, *token_file, *source_root, *nki_source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui, allows_frames, allows_capture;
+    bool is_xprof; /* not an option */
 };
 #define SERVING_DEFAULT_PORT ULONG_MAX
 #define SERVING_DEFAULTS                                                                           \
@@ -256,6 +259,8 @@ struct serving {
 int serving_check(const struct command *command, struct serving *serving);
 /* Whether to start the server: a port or host was given, or standard output is a terminal. */
 bool serving_is_wanted(const struct serving *serving);
+/* Serves a log directory until a stop signal; data_path may be NULL. */
+int serve_logs(const char *directory, const char *data_path, const struct serving *serving);
 /* Serves until a stop signal; returns the exit code. profile and logs may be NULL. */
 int serving_run(const struct serving *serving, const char *data_path, const char *profile,
                 const char *logs);

@@ -158,7 +158,8 @@ void completion_bash(const struct tool *tool, struct output *out)
     for (const char *const *name = compat_names; *name; name++)
         output_format(out, " %s", *name);
     output_text(out, tail);
-    output_format(out,
-                  "[[ $(readlink -f \"$(type -P %s)\") != */kymo ]] || complete -F _kymo_tool %s\n",
-                  compat_command, compat_command);
+    for (const char *const *name = compat_commands; *name; name++)
+        output_format(
+            out, "[[ $(readlink -f \"$(type -P %s)\") != */kymo ]] || complete -F _kymo_tool %s\n",
+            *name, *name);
 }

@@ -99,5 +99,7 @@ void completion_fish(const struct tool *tool, struct output *out)
     }
     for (size_t i = 0; i < tool->command_count; i++)
         options_visit(tool->commands[i], put_command, out);
-    output_format(out, "end\ncomplete -c %s -w 'kymo %s'\n", compat_command, compat_command);
+    output_text(out, "end\n");
+    for (const char *const *name = compat_commands; *name; name++)
+        output_format(out, "complete -c %s -w 'kymo %s'\n", *name, *name);
 }

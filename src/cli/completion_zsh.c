@@ -28,7 +28,7 @@ static const char profiles[] =
     "    local context state state_descr line\n"
     "    local -A opt_args\n"
     "    local -a commands\n"
-    "    if [[ $service == %s ]]; then\n"
+    "    if [[ $service == (nccom-test|xprof) ]]; then\n"
     "        words=(kymo $service \"${(@)words[2,-1]}\")\n"
     "        (( ++CURRENT ))\n"
     "    fi\n"
@@ -110,8 +110,9 @@ void completion_zsh(const struct tool *tool, struct output *out)
     output_text(out, "#compdef kymo");
     for (const char *const *name = compat_names; *name; name++)
         output_format(out, " %s", *name);
-    output_format(out, " %s", compat_command);
-    output_format(out, profiles, compat_command);
+    for (const char *const *name = compat_commands; *name; name++)
+        output_format(out, " %s", *name);
+    output_text(out, profiles);
     for (size_t i = 0; i < tool->command_count; i++) {
         output_format(out, "        '%s:", tool->commands[i]->name);
         put_description(out, tool->commands[i]->summary);

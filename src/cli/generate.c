@@ -8,7 +8,15 @@
 #include <stdio.h>
 
 const char *const compat_names[] = {"neuron-profile", "neuron-explorer", NULL};
-const char *const compat_command = "nccom-test";
+const char *const compat_commands[] = {"nccom-test", "xprof", NULL};
+
+bool is_compat_command(const char *name)
+{
+    for (const char *const *command = compat_commands; *command; command++)
+        if (strcmp(*command, name) == 0)
+            return true;
+    return false;
+}
 
 static enum word_kind kind_of(struct text name)
 {

@@ -12,7 +12,7 @@ static const struct command *const commands[] = {
     &command_inspect,  &command_view,         &command_serve,     &command_info,
     &command_sql,      &command_recommend,    &command_stats,     &command_tool,
     &command_timeline, &command_convert,      &command_recover,   &command_neff,
-    &command_capture,  &command_show_session, &command_nccom_test};
+    &command_capture,  &command_show_session, &command_nccom_test, &command_xprof};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* Options instead of a command. */
@@ -92,12 +92,20 @@ static int unknown_command(const char *word)
     return EXIT_USAGE;
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i];
+    return NULL;
+}
+
 int main(int count, char **arguments)
 {
     program_name_set(arguments[0]);
     catch_signals();
-    if (strcmp(program_name(), compat_command) == 0)
-        return command_nccom_test.run(count, arguments);
+    if (is_compat_command(program_name()))
+        return find_command(program_name())->run(count, arguments);
     if (count < 2) {
         print_usage(stderr);
         return EXIT_USAGE;
@@ -119,8 +127,6 @@ int main(int count, char **arguments)
     }
     if (strcmp(word, SQL_CHILD_COMMAND) == 0)
         return run_sql_child();
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(word, commands[i]->name) == 0)
-            return commands[i]->run(count - 1, arguments + 1);
-    return unknown_command(word);
+    const struct command *command = find_command(word);
+    return command ? command->run(count - 1, arguments + 1) : unknown_command(word);
 }

@@ -361,7 +361,8 @@ bool manual_write(const struct tool *tool, const char *directory, struct error *
     for (size_t i = 0; i < tool->command_count; i++)
         if (!write_command(tool, tool->commands[i], false, directory, err))
             return false;
-    if (!write_command(tool, &command_nccom_test, true, directory, err))
+    if (!write_command(tool, &command_nccom_test, true, directory, err) ||
+        !write_command(tool, &command_xprof, true, directory, err))
         return false;
     for (const char *const *name = compat_names; *name; name++) {
         if (!open_page(&out, directory, *name, err))

@@ -25,7 +25,7 @@ void program_name_set(const char *path)
 const char *command_title(const struct command *command)
 {
     static char title[64];
-    if (strcmp(called_as, compat_command) == 0)
+    if (is_compat_command(called_as))
         return called_as;
     snprintf(title, sizeof title, "%.24s %.24s", called_as, command->name);
     return title;

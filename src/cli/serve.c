@@ -146,6 +146,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .ui = port_of(serving->port, SERVE_UI_PORT),
                                     .api = port_of(serving->api_port, SERVE_API_PORT),
                                     .has_ui = !serving->has_no_ui,
+                                    .is_xprof = serving->is_xprof,
                                     .allows_frames = serving->allows_frames,
                                     .allows_capture = serving->allows_capture,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
@@ -171,7 +172,7 @@ static bool logs_workspace(const char *logs, char **data_path, struct error *err
     return true;
 }
 
-static int serve_logs(const char *directory, const char *data_path, const struct serving *serving)
+int serve_logs(const char *directory, const char *data_path, const struct serving *serving)
 {
     struct error err;
     char *real = realpath(directory, NULL), *own = NULL;

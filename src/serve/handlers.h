@@ -15,6 +15,8 @@ handler list_markers, get_markers, put_markers, delete_markers;
 handler list_tables, post_sql, search_database;
 handler list_tools, get_tool;
 handler get_export, get_source;
+handler plugin_runs, plugin_run_tools, plugin_hosts, plugin_modules, plugin_data, plugin_csv,
+    plugin_config, plugin_version;
 handler get_captures, post_capture;
 handler post_upload, begin_file, put_file, process_upload, delete_upload, list_uploads;
 

@@ -308,27 +308,58 @@ static bool is_api(const struct request *request)
     return request->segment_count >= 1 && strcmp(request->segments[0], "api") == 0;
 }
 
+/* The routes that a path may be one of, and how many of its segments come before those. */
+struct routing {
+    const struct route *routes;
+    size_t count, skipped;
+};
+
+static struct routing routing_of(const struct request *request)
+{
+    static const char *const prefix[] = {"data", "plugin", "profile"};
+    size_t same = 0;
+    while (same < request->segment_count && same < 3 &&
+           strcmp(request->segments[same], prefix[same]) == 0)
+        same++;
+    if (same == 3)
+        return (struct routing){plugin_routes, plugin_route_count, 3};
+    if (request->server->options->is_xprof && request->segment_count == 1)
+        for (size_t i = 0; i < plugin_route_count; i++)
+            if (strcmp(request->segments[0], plugin_routes[i].pattern) == 0)
+                return (struct routing){plugin_routes, plugin_route_count, 0};
+    bool is_versioned =
+        is_api(request) && request->segment_count > 1 && strcmp(request->segments[1], "v1") == 0;
+    return (struct routing){routes, is_versioned ? route_count : 0, 2};
+}
+
+/* Whether the path is no page or file of the web UI. */
+static bool is_data(const struct request *request)
+{
+    return is_api(request) || routing_of(request).count > 0;
+}
+
 /* Finds the route; otherwise replies to OPTIONS, or with 405 or 404. */
 static bool find_route(struct request *request, const struct http *http, struct reply *reply)
 {
     struct output allowed;
     bool is_head = strcmp(request->method, "HEAD") == 0;
-    bool is_versioned =
-        is_api(request) && request->segment_count > 1 && strcmp(request->segments[1], "v1") == 0;
+    struct routing routing = routing_of(request);
     output_memory(&allowed);
-    for (size_t i = 0; is_versioned && i < route_count; i++) {
-        if (!is_path(request, routes[i].pattern, request->segments + 2, request->segment_count - 2))
+    for (size_t i = 0; i < routing.count; i++) {
+        const struct route *route = &routing.routes[i];
+        if (!is_path(request, route->pattern, request->segments + routing.skipped,
+                     request->segment_count - routing.skipped))
             continue;
-        if (strcmp(request->method, routes[i].method) == 0 ||
-            (is_head && strcmp(routes[i].method, "GET") == 0)) {
-            request->route = &routes[i];
+        if (strcmp(request->method, route->method) == 0 ||
+            (is_head && strcmp(route->method, "GET") == 0)) {
+            request->route = route;
             output_discard(&allowed);
             return true;
         }
-        output_format(&allowed, "%s%s%s", allowed.size ? ", " : "", routes[i].method,
-                      strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+        output_format(&allowed, "%s%s%s", allowed.size ? ", " : "", route->method,
+                      strcmp(route->method, "GET") == 0 ? ", HEAD" : "");
     }
-    if (!is_api(request) && http->has_ui)
+    if (!is_data(request) && http->has_ui)
         output_text(&allowed, "GET, HEAD");
     output_char(&allowed, '\0');
     if (strcmp(request->method, "OPTIONS") == 0 &&
@@ -391,7 +422,7 @@ static bool accept_request(struct http *http, struct request *request, struct re
     }
     if (!check_framing(request, reply) || !access_check(http->server->access, request, reply))
         return false;
-    if (!is_api(request) && http->has_ui && is_safe_method(request->method))
+    if (!is_data(request) && http->has_ui && is_safe_method(request->method))
         return true;
     if (!find_route(request, http, reply))
         return false;

@@ -52,6 +52,10 @@ typedef ARRAY(struct run) run_list;
 run_list runs_list(struct server *server);
 void runs_free(run_list *runs);
 
+/* Processes a run of the log directory unless it has a profile, and waits for it; the reply is set
+ * if it fails or takes too long. */
+bool run_make_ready(struct request *request, struct reply *reply, const char *name);
+
 /* Replies for a profile that does not exist: 409 if it is queued, processing or failed, otherwise
  * 404. */
 void jobs_reply_unready(struct request *request, struct reply *reply, const char *name);

@@ -72,6 +72,7 @@ enum {
     MAX_TRACKS = 10000,
     TOOL_MAX_ROWS = 50000, /* of a table of a tool */
     TOOL_MAX_WIDTH = 1000, /* of a graph */
+    RUN_WAIT_MS = 600000,  /* for a run to be processed */
 };
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)

@@ -5,10 +5,12 @@
 
 #include "import/import.h"
 #include "serve/jobs.h"
+#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MAX_RUN_NAME = 180 };
 
@@ -212,4 +214,49 @@ void process_profile(struct request *request, struct reply *reply)
     }
     mem_free(run);
     mem_free(directory);
+}
+
+static bool has_profile(const struct server *server, const char *name)
+{
+    struct error ignored;
+    char *directory;
+    if (!profile_directory(server->data_path, name, &directory, &ignored))
+        return false;
+    bool is_there = file_is_directory(directory);
+    mem_free(directory);
+    return is_there;
+}
+
+static bool has_failed(struct server *server, const char *name)
+{
+    struct job job;
+    if (!find_job(server, name, &job))
+        return false;
+    bool failed = job.state == JOB_FAILED;
+    job_free(&job);
+    return failed;
+}
+
+bool run_make_ready(struct request *request, struct reply *reply, const char *name)
+{
+    enum { LOOK_AGAIN_US = 20000 };
+    struct server *server = request->server;
+    int64_t until = now_ms() + RUN_WAIT_MS;
+    if (has_profile(server, name))
+        return true;
+    if (!has_failed(server, name)) {
+        process_profile(request, reply);
+        if (reply->status != MHD_HTTP_ACCEPTED)
+            return false;
+        reply->status = MHD_HTTP_OK;
+        reply->body.size = 0;
+    }
+    while (!has_profile(server, name)) {
+        if (has_failed(server, name) || now_ms() > until || request_is_abandoned(request)) {
+            jobs_reply_unready(request, reply, name);
+            return false;
+        }
+        usleep(LOOK_AGAIN_US);
+    }
+    return true;
 }

@@ -26,6 +26,7 @@ struct serve_options {
     const char *nki_source_root; /* the same of NKI kernels */
     struct serve_port ui, api;
     bool has_ui;
+    bool is_xprof;         /* XProf's routes also without their prefix */
     bool allows_frames;    /* of pages of this machine */
     bool allows_capture;   /* over the network, also when the host is not loopback */
     uint64_t upload_limit; /* total bytes of all uploads */

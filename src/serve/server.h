@@ -83,6 +83,9 @@ struct route {
 
 extern const struct route routes[];
 extern const size_t route_count;
+/* Those of XProf's server, after /data/plugin/profile/. */
+extern const struct route plugin_routes[];
+extern const size_t plugin_route_count;
 
 /* Value of a query string argument, or NULL. */
 const char *request_argument(const struct request *request, const char *name);

@@ -52,21 +52,6 @@ static bool read_format(const struct request *request, struct reply *reply,
     return false;
 }
 
-static bool read_choice(const struct request *request, struct reply *reply, const char *name,
-                        const char *const *choices, const char **value)
-{
-    const char *word = request_argument(request, name);
-    *value = choices[0];
-    for (size_t i = 0; word && choices[i]; i++)
-        if (strcmp(word, choices[i]) == 0) {
-            *value = choices[i];
-            return true;
-        }
-    if (word)
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"%s\"", name);
-    return !word;
-}
-
 static bool has_table_named(const struct xprof_tool *tool, const char *name)
 {
     for (size_t i = 0; tool_table(tool, i); i++)
@@ -85,8 +70,11 @@ static bool read_options(const struct request *request, struct reply *reply,
     options->table = request_argument(request, "table");
     options->module = request_argument(request, "module");
     options->op = request_argument(request, "op");
+    if (!tool_grouping(request_argument(request, "group_by"), &options->group_by)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"group_by\"");
+        return false;
+    }
     if (!read_format(request, reply, &options->format) ||
-        !read_choice(request, reply, "group_by", tool_groupings, &options->group_by) ||
         !request_number(request, reply, "limit", TOOL_MAX_ROWS, &options->limit) ||
         !request_number(request, reply, "memory_space", UINT32_MAX, &options->memory_space) ||
         !request_number(request, reply, "width", TOOL_MAX_WIDTH, &width))

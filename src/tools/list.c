@@ -53,3 +53,19 @@ bool tool_heeds(const struct xprof_tool *tool, enum tool_option option)
 {
     return (tool->options & option) != 0;
 }
+
+bool tool_grouping(const char *name, const char **grouping)
+{
+    *grouping = tool_groupings[0];
+    for (size_t i = 0; name && tool_groupings[i]; i++)
+        if (strcmp(name, tool_groupings[i]) == 0) {
+            *grouping = tool_groupings[i];
+            return true;
+        }
+    return name == NULL;
+}
+
+bool tool_has_xprof_table(const struct xprof_tool *tool)
+{
+    return !tool->write && !tool->document && !tool->write_document;
+}

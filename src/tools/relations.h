@@ -16,6 +16,9 @@
 
 #include "tools/tool.h"
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 /* What a relation with the columns of op has by time: rates, utilisation, what bounds it. GiB/s are
  * XProf's unit. m is the machine. */
 #define GIB_PER_S(bytes) "(" bytes ") / nullif(total_ns, 0) / 1.073741824"
@@ -91,6 +94,8 @@
 #define SOURCE_CELL                                                                                \
     "'<div class=' || chr(39) || 'source-info-cell' || chr(39) || ' title=' || chr(39) ||"         \
     " " SOURCE_HTML " || chr(39) || '>' || " SOURCE_HTML " || '</div>'"
+
+/* clang-format on */
 
 /* Puts WITH and the relations that a query is over; the query, or more relations, follow. */
 bool relations_begin(struct output *sql, struct sql_connection *connection,

@@ -10,6 +10,9 @@ enum { STEP_COLUMN_COUNT = 36 };
 extern const struct tool_column step_columns[STEP_COLUMN_COUNT];
 extern const char step_sql[], step_properties[];
 
+/* SQL has its own lines. */
+/* clang-format off */
+
 /* Shares of step time, one row: input_percent and so on; step_count is 0 without steps. */
 #define SHARE_OF(part) "100.0 * sum(" part "_ns) / nullif(sum(step_ns), 0) AS " part "_percent"
 #define SHARES                                                                                                                                 \
@@ -64,5 +67,7 @@ extern const char step_sql[], step_properties[];
     " WHEN input_percent >= 5 THEN ' input is part of the problem.'"                               \
     " WHEN other_percent >= 3 THEN printf(' little, but %.1f %% of the time has no known cause.'," \
     " other_percent) ELSE ' it is not bound by its input.' END END"
+
+/* clang-format on */
 
 #endif

@@ -35,6 +35,9 @@ struct tool_options {
 
 extern const char *const tool_groupings[]; /* NULL-terminated */
 
+/* The grouping of that name, or the first for NULL; false if there is none. */
+bool tool_grouping(const char *name, const char **grouping);
+
 struct xprof_tool;
 extern const struct xprof_tool *const xprof_tools[];
 extern const size_t xprof_tool_count;
@@ -55,5 +58,11 @@ const char *tool_table(const struct xprof_tool *tool, size_t i);
 /* Writes a tool. */
 bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
                 const struct tool_options *options, struct output *out, struct error *err);
+
+/* The first table that XProf has, as its server writes CSV: titles, and everything in quotes. */
+bool tool_has_xprof_table(const struct xprof_tool *tool);
+bool tool_write_xprof_csv(const struct xprof_tool *tool, struct sql_connection *connection,
+                          const struct tool_options *options, struct output *out,
+                          struct error *err);
 
 #endif

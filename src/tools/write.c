@@ -335,3 +335,50 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
         options->notice(options->context, tool->why);
     return ok;
 }
+
+static void put_quoted(struct output *out, struct text value, bool is_last)
+{
+    output_char(out, '"');
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.data[i] == '"')
+            output_char(out, '"');
+        output_char(out, value.data[i]);
+    }
+    output_text(out, is_last ? "\"\n" : "\",");
+}
+
+static bool put_csv_rows(struct tool_run *run, const struct tool_table *table, struct error *err)
+{
+    struct sql_result *result = NULL;
+    size_t count = 0;
+    bool ok = query_table(&result, run, table, err);
+    if (ok)
+        sql_columns(result, &count);
+    for (size_t rows = 1; ok && rows > 0;) {
+        ok = sql_next(result, &rows, err);
+        for (size_t row = 0; ok && row < rows; row++)
+            for (size_t i = 0; i < count; i++)
+                put_quoted(run->out, sql_value(result, row, i), i + 1 == count);
+    }
+    sql_free(result);
+    return ok;
+}
+
+bool tool_write_xprof_csv(const struct xprof_tool *tool, struct sql_connection *connection,
+                          const struct tool_options *options, struct output *out, struct error *err)
+{
+    struct tool_run run = {.connection = connection, .options = options, .out = out};
+    const struct tool_table *table = tool->tables;
+    while (!(table->forms & FOR_XPROF))
+        table++;
+    if (!find_kind(&run, err))
+        return false;
+    size_t last = 0;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (has_column_here(&run, &table->columns[i]))
+            last = i;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (has_column_here(&run, &table->columns[i]))
+            put_quoted(out, text_of(table->columns[i].label), i == last);
+    return put_csv_rows(&run, table, err);
+}

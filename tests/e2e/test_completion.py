@@ -135,7 +135,7 @@ def test_zsh_can_read_its_file(scripts):
 
 def test_zsh_has_every_option(kymo, scripts):
     first, *_ = text = (scripts / "kymo.zsh").read_text().split("\n", 1)
-    assert first == "#compdef kymo neuron-profile neuron-explorer nccom-test"
+    assert first == "#compdef kymo neuron-profile neuron-explorer nccom-test xprof"
     for command in COMMANDS:
         block = text[1].split(f"        {command})\n")[1].split(";;")[0]
         for option in options_of(kymo, command):

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from test_cli import COMMANDS
 
-PAGES = ["kymo", *(f"kymo-{command}" for command in COMMANDS), "neuron-profile", "neuron-explorer", "nccom-test"]
+PAGES = ["kymo", *(f"kymo-{command}" for command in COMMANDS), "neuron-profile", "neuron-explorer", "nccom-test", "xprof"]
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO"]
 
 
