@@ -127,6 +127,7 @@ struct hlo_label {
     bool has_program_id;
     bool is_by_order; /* the operation was found by its place in the schedule */
     uint32_t program; /* index in catalog.programs, NO_INDEX if missing there */
+    uint32_t found;   /* its operation there, NO_INDEX if it has none of that name */
 };
 
 /* Derived rows, which the source does not have: program executions and operations on a GPU
@@ -384,7 +385,7 @@ struct analysis {
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
-    _Atomic uint8_t *kernel_traits;     /* by event type; see kernel_precision */
+    _Atomic uint16_t *kernel_traits;    /* by event type; see kernel_precision */
     ARRAY(struct device_figures) devices;
     ARRAY(struct device_operation) device_operations; /* by device, most self time first */
     ARRAY(struct step_breakdown) breakdowns;          /* by device and step */

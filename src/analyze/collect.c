@@ -309,7 +309,7 @@ static void set_device_times(struct device_links *links, uint32_t event,
 static uint32_t read_label(struct collector *collector, struct worker_state *worker,
                            const struct event_roles *roles)
 {
-    struct hlo_label label = {.program = NO_INDEX};
+    struct hlo_label label = {.program = NO_INDEX, .found = NO_INDEX};
     if (has(roles, ROLE_FRAMEWORK_OP))
         label.framework_op = arg_string(collector, roles->args[ROLE_FRAMEWORK_OP]);
     if (has(roles, ROLE_MODULE)) {

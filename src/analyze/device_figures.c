@@ -98,10 +98,23 @@ static struct device_figures describe(const struct analysis *analysis, uint32_t 
     return device;
 }
 
-/* Hosts that execute HLO operations are devices, too. */
+static bool has_device_work(const struct catalog *catalog)
+{
+    const struct track *track;
+    array_each (track, &catalog->tracks)
+        if (track->level == TRACK_LANE && track->source == SOURCE_DEVICE && track->events > 0 &&
+            track->lane != LANE_COUNTER)
+            return true;
+    return false;
+}
+
+/* Hosts that execute HLO operations are devices, where there are no others: these have calls with
+ * the names of operations, too, which launch them. */
 static void describe_hosts(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
+    if (has_device_work(catalog))
+        return;
     bool *is_listed = mem_zeroed(catalog->tracks.count, sizeof *is_listed);
     const struct mark *mark;
     array_each (mark, &analysis->marks) {

@@ -63,6 +63,8 @@ static void resolve_labels(struct analysis *analysis)
                              ? idmap_get(&by_name_and_id, hash_bytes(identity, sizeof identity))
                              : idmap_get(&by_name, label->module);
         label->program = index; /* IDMAP_NONE is NO_INDEX */
+        if (index != NO_INDEX && label->operation)
+            label->found = idmap_get(&catalog->programs.items[index].by_name, label->operation);
     }
     idmap_free(&by_name_and_id);
     idmap_free(&by_name);
@@ -141,26 +143,19 @@ uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_labe
                           uint32_t type)
 {
     const struct catalog *catalog = analysis->catalog;
-    if (label->program == NO_INDEX)
-        return NO_INDEX;
+    if (label->program == NO_INDEX || label->found != NO_INDEX)
+        return label->found;
     const struct program *program = &catalog->programs.items[label->program];
-    uint32_t index = label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
-    if (index == IDMAP_NONE)
-        index = idmap_get(&program->by_kernel_name, catalog->types.items[type].name);
-    return index == IDMAP_NONE ? NO_INDEX : index;
+    /* IDMAP_NONE is NO_INDEX */
+    return idmap_get(&program->by_kernel_name, catalog->types.items[type].name);
 }
 
 enum attributed kernel_attribution(const struct analysis *analysis, const struct hlo_label *label,
                                    uint32_t type)
 {
-    if (kernel_operation(analysis, label, type) == NO_INDEX)
-        return ATTRIBUTED_NOT;
-    if (label->is_by_order)
-        return ATTRIBUTED_ORDER;
-    const struct program *program = &analysis->catalog->programs.items[label->program];
-    return label->operation && idmap_get(&program->by_name, label->operation) != IDMAP_NONE
-               ? ATTRIBUTED_RECORDED
-               : ATTRIBUTED_NAME;
+    if (label->found != NO_INDEX)
+        return label->is_by_order ? ATTRIBUTED_ORDER : ATTRIBUTED_RECORDED;
+    return kernel_operation(analysis, label, type) != NO_INDEX ? ATTRIBUTED_NAME : ATTRIBUTED_NOT;
 }
 
 struct text attribution_name(enum attributed attribution)

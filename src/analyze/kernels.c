@@ -12,6 +12,8 @@ enum {
     TRAITS_PRECISION_SHIFT = 2,
     TRAITS_PRECISION = 3,
     TRAITS_KIND_SHIFT = 4,
+    TRAITS_KIND = 15,
+    TRAITS_GENERATED = 1 << 8, /* for a product of matrices, by Triton */
 };
 static_assert((int)WORK_AROUND < 16, "a kind has four bits");
 
@@ -202,9 +204,9 @@ static enum precision precision_of_name(const struct analysis *analysis, uint32_
     return PRECISION_UNKNOWN;
 }
 
-static uint8_t traits_of(const struct analysis *analysis, uint32_t type)
+static uint16_t traits_of(const struct analysis *analysis, uint32_t type)
 {
-    uint8_t traits = atomic_load_explicit(&analysis->kernel_traits[type], memory_order_relaxed);
+    uint16_t traits = atomic_load_explicit(&analysis->kernel_traits[type], memory_order_relaxed);
     if (traits)
         return traits;
     struct text name = catalog_type_label(analysis->catalog, type);
@@ -214,8 +216,10 @@ static uint8_t traits_of(const struct analysis *analysis, uint32_t type)
             traits |= TRAITS_MATRIX;
             break;
         }
-    traits |= (uint8_t)(precision_of_name(analysis, type) << TRAITS_PRECISION_SHIFT);
-    traits |= (uint8_t)(kind_of_type(analysis, type) << TRAITS_KIND_SHIFT);
+    traits |= (uint16_t)(precision_of_name(analysis, type) << TRAITS_PRECISION_SHIFT);
+    traits |= (uint16_t)(kind_of_type(analysis, type) << TRAITS_KIND_SHIFT);
+    if (has(name, "gemm_fusion") || has(name, "triton"))
+        traits |= TRAITS_GENERATED;
     atomic_store_explicit(&analysis->kernel_traits[type], traits, memory_order_relaxed);
     return traits;
 }
@@ -235,7 +239,8 @@ enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
                                            [PRECISION_16] = WORK_COMPUTE_16,
                                            [PRECISION_32] = WORK_COMPUTE_32,
                                            [PRECISION_OTHER] = WORK_COMPUTE_OTHER};
-    enum work_kind kind = (enum work_kind)(traits_of(analysis, type) >> TRAITS_KIND_SHIFT);
+    enum work_kind kind =
+        (enum work_kind)(traits_of(analysis, type) >> TRAITS_KIND_SHIFT & TRAITS_KIND);
     return kind == WORK_KINDS ? kinds[kernel_precision(analysis, type, operation)] : kind;
 }
 
@@ -244,15 +249,12 @@ enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
 bool kernel_uses_matrix_units(const struct analysis *analysis, uint32_t type,
                               const struct operation *operation)
 {
-    if (traits_of(analysis, type) & TRAITS_MATRIX)
+    uint16_t traits = traits_of(analysis, type);
+    if (traits & TRAITS_MATRIX)
         return true;
-    if (!operation || !(operation->matrix_flops > 0) || !operation->compute_type)
+    if (!operation || !(traits & TRAITS_GENERATED) || !(operation->matrix_flops > 0))
         return false;
-    enum precision precision =
-        precision_of_type(catalog_text(analysis->catalog, operation->compute_type));
-    struct text name = catalog_type_label(analysis->catalog, type);
-    bool is_generated = has(name, "gemm_fusion") || has(name, "triton");
-    return is_generated &&
-           (precision == PRECISION_16 || precision == PRECISION_32 ||
-            text_equal(catalog_text(analysis->catalog, operation->compute_type), TEXT("s8")));
+    struct text number = catalog_text(analysis->catalog, operation->compute_type);
+    enum precision precision = precision_of_type(number);
+    return precision == PRECISION_16 || precision == PRECISION_32 || text_equal(number, TEXT("s8"));
 }

@@ -253,9 +253,9 @@ static bool lay(struct ordering *ordering, const struct program *program,
         } else if (at->kind == NODE_COPY) {
             node++; /* of an operation that has a kernel, too */
             continue;
-        } else if (!is_library(ordering, program, here)) {
+        } else if (here->leaves != LEAVES_COPY && !is_library(ordering, program, here)) {
             return false;
-        } /* else a call that leaves nothing */
+        } /* else a call that leaves nothing, or a copy on another lane */
         is_over = here->ends_block;
         slot++;
     }
@@ -315,6 +315,7 @@ static uint32_t label_for(struct ordering *ordering, uint32_t old, uint32_t oper
     struct hlo_label label = analysis->labels.items[old];
     const struct program *program = &analysis->catalog->programs.items[label.program];
     label.operation = program->operations.items[operation].name;
+    label.found = operation;
     label.is_by_order = true;
     index = (uint32_t)analysis->labels.count;
     *array_push(&analysis->labels) = label;
@@ -389,11 +390,17 @@ static bool is_of_graph(const struct analysis *analysis, const struct hlo_label 
     if (label->program == NO_INDEX)
         return false;
     const struct program *program = &catalog->programs.items[label->program];
-    uint32_t operation =
-        label->operation ? idmap_get(&program->by_name, label->operation) : IDMAP_NONE;
-    return operation == IDMAP_NONE ||
-           text_equal(catalog_text(catalog, program->operations.items[operation].opcode),
+    return label->found == NO_INDEX ||
+           text_equal(catalog_text(catalog, program->operations.items[label->found].opcode),
                       TEXT("call"));
+}
+
+/* Labels, plus one, may differ in their operator. */
+static bool are_of_one_graph(const struct analysis *analysis, uint32_t a, uint32_t b)
+{
+    const struct hlo_label *m = &analysis->labels.items[a - 1];
+    const struct hlo_label *n = &analysis->labels.items[b - 1];
+    return a == b || (m->program == n->program && m->operation == n->operation);
 }
 
 static void order_lane(struct ordering *ordering, uint32_t track, const uint8_t *is_graph)
@@ -408,13 +415,14 @@ static void order_lane(struct ordering *ordering, uint32_t track, const uint8_t 
         touch_event(i);
         uint32_t label = lane->label[event];
         bool is_node = label && is_graph[label - 1] && event_is_timed(events, event);
-        if (open && (lane->correlation[event] != correlation || (label && label != open))) {
+        if (open && (lane->correlation[event] != correlation ||
+                     (label && !are_of_one_graph(analysis, label, open)))) {
             finish_launch(ordering, track, open - 1);
             open = 0;
         }
         if (!is_node)
             continue;
-        open = label;
+        open = open ? open : label;
         correlation = lane->correlation[event];
         *array_push(&ordering->events) = event;
     }

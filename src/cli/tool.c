@@ -22,15 +22,14 @@ const struct command command_tool = {
     .usage = "[options] [NAME PROFILE|PATH]",
     .examples =
         (const char *const[]){
-            "",
             "overview_page gpt",
             "op_profile run.xplane.pb --group-by provenance --limit 5",
             "roofline_model gpt",
             "memory_profile gpt",
             "memory_viewer gpt --module jit_train_step",
-            "graph_viewer gpt --op fusion.410 --width 2 --format gviz | dot -Tsvg > fusion.svg",
+            "graph_viewer gpt --op fusion.410 --width 2 --format gviz --output-file fusion.dot",
             "kernel_stats gpt --format csv --output-file kernels.csv",
-            "memory_profile gpt --format gviz > memory_profile.json",
+            "memory_profile gpt --format gviz --output-file memory_profile.json",
             NULL,
         },
     .run = tool,

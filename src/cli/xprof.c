@@ -15,7 +15,8 @@ const struct command command_xprof = {
         "Answers the requests that XProf's server answers, under /data/plugin/profile/ and without "
         "that: runs, run_tools, hosts, data, data_csv, module_list, config and version. Runs are "
         "processed when they are first asked for. Everything else is as for kymo serve: the server "
-        "listens on the loopback interface unless --host says otherwise, and then wants a token.\n\n"
+        "listens on the loopback interface unless --host says otherwise, and then wants a "
+        "token.\n\n"
         "There is no gRPC worker and no capture button: kymo capture --connect captures from "
         "running programs.",
     .usage = "[options] [server] [DIR]",

@@ -31,6 +31,12 @@ uint32_t hlo_find_computation(const struct hlo_module *module, struct text name)
     return HLO_NONE;
 }
 
+static const struct hlo_instruction *instructions_of(const struct hlo_module *module,
+                                                     const struct hlo_computation *computation)
+{
+    return computation->count > 0 ? &module->instructions.items[computation->first] : NULL;
+}
+
 /* The users of each instruction of a computation: those of the i-th from starts[i] on. */
 struct users {
     uint32_t *starts, *items;
@@ -39,7 +45,7 @@ struct users {
 static struct users find_users(const struct hlo_module *module,
                                const struct hlo_computation *computation)
 {
-    const struct hlo_instruction *first = &module->instructions.items[computation->first];
+    const struct hlo_instruction *first = instructions_of(module, computation);
     struct users users = {.starts = mem_zeroed(computation->count + 2, sizeof *users.starts)};
     uint32_t *next = users.starts + 1, total = 0;
     for (uint32_t i = 0; i < computation->count; i++)
@@ -174,7 +180,7 @@ bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
         .most = options->most_nodes ? options->most_nodes : HLO_GRAPH_NODES,
         .radius = options->radius,
     };
-    walk.first = &module->instructions.items[walk.computation->first];
+    walk.first = instructions_of(module, walk.computation);
     walk.users = find_users(module, walk.computation);
     walk.nodes = mem_alloc((walk.computation->count + 1) * sizeof *walk.nodes);
     memset(walk.nodes, 0xFF, (walk.computation->count + 1) * sizeof *walk.nodes);
@@ -236,7 +242,7 @@ bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, st
     const struct hlo_instruction *at = &module->instructions.items[index];
     struct walk walk = {.module = module,
                         .computation = &module->computations.items[at->computation]};
-    walk.first = &module->instructions.items[walk.computation->first];
+    walk.first = instructions_of(module, walk.computation);
     walk.users = find_users(module, walk.computation);
     struct json json;
     json_begin(&json, out, false);

@@ -476,10 +476,9 @@ static int64_t config_number(const char *at, const char *end, const char *key)
 static int64_t scoped_bytes(struct text config, int64_t space)
 {
     static const char key[] = "\"used_scoped_memory_configs\":[";
-    const char *end = config.data + config.size;
     const char *at = config.size ? memmem(config.data, config.size, key, sizeof key - 1) : NULL;
     int64_t most = 0;
-    const char *close = at ? memchr(at, ']', (size_t)(end - at)) : NULL;
+    const char *close = at ? memchr(at, ']', (size_t)(config.data + config.size - at)) : NULL;
     while (close && (at = memchr(at, '{', (size_t)(close - at)))) {
         const char *last = memchr(at, '}', (size_t)(close - at));
         if (!last)

@@ -195,7 +195,8 @@ struct hlo_module {
     struct pb_reader buffers;      /* of the buffer assignment; empty when there is none */
     uint32_t replicas, partitions; /* 0 when unknown */
     uint32_t *callees_first;       /* computations, each after those it calls */
-    uint32_t ordered_count;        /* those that are not in a circle of calls */
+    bool is_scheduled;
+    uint32_t ordered_count; /* those that are not in a circle of calls */
 };
 
 /* Whether the bytes are a module with an instruction. */
@@ -221,6 +222,9 @@ void hlo_put_shape(struct output *out, const struct hlo_shape *shape, bool with_
  * configuration and the values of large constants: as XProf shows it. Long ones are cut. */
 void hlo_put_expression(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at);
+/* The whole module; short: without signs before names, without large constants and the shapes of
+ * parameters. As XProf's graph_viewer writes it, but for what the first line says of aliases. */
+void hlo_put_module(struct output *out, const struct hlo_module *module, bool is_short);
 /* XProf's category on GPUs: "loop fusion", "data formatting". */
 struct text hlo_category(const struct hlo_instruction *at);
 /* Whether each element of its result depends on the elements at the same place. */

@@ -113,7 +113,8 @@ static bool ask_texts(struct plugin_query *plugin, struct reply *reply, const ch
     output_memory(&sql);
     output_text(&sql, query);
     struct sql_result *result = profile_query_run(&plugin->query, &sql, reply);
-    for (size_t rows; result && (rows = profile_query_next(&plugin->query, result, reply, &ok)) > 0;)
+    for (size_t rows;
+         result && (rows = profile_query_next(&plugin->query, result, reply, &ok)) > 0;)
         for (size_t row = 0; row < rows; row++) {
             struct text value = sql_value(result, row, 0);
             *array_push(texts) = mem_copy_text(value.data, value.size);
@@ -137,9 +138,9 @@ static bool is_offered(const struct opened *opened, const char *tool)
 {
     static const struct {
         const char *tool, *table;
-    } needs[] = {{"kernel_stats", "GpuKernel"},     {"memory_viewer", "HloModule"},
-                 {"graph_viewer", "HloModule"},     {"perf_counters", "CounterSample"},
-                 {"inference_profile", NULL},       {"megascale_stats", NULL},
+    } needs[] = {{"kernel_stats", "GpuKernel"},  {"memory_viewer", "HloModule"},
+                 {"graph_viewer", "HloModule"},  {"perf_counters", "CounterSample"},
+                 {"inference_profile", NULL},    {"megascale_stats", NULL},
                  {"pod_viewer", "StepBreakdown"}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (strcmp(tool, needs[i].tool) == 0)
@@ -229,14 +230,13 @@ static bool read_plugin_options(const struct request *request, struct reply *rep
         host = request_argument(request, "hosts");
     bool is_all = !host || !*host || strcmp(host, all_hosts.data) == 0 || strchr(host, ',');
     bool is_text = type && (strcmp(type, "short_txt") == 0 || strcmp(type, "long_txt") == 0);
-    *options = (struct tool_options){.format = is_text ? TOOL_TEXT : TOOL_GVIZ,
-                                     .host = is_all ? NULL : host,
-                                     .limit = is_text ? 0 : TOOL_MAX_ROWS,
-                                     .module = module && *module
-                                                   ? module
-                                                   : request_argument(request, "program_id"),
-                                     .op = is_text ? NULL : request_argument(request, "node_name"),
-                                     .style = {.width = SIZE_MAX}};
+    *options = (struct tool_options){
+        .format = is_text ? TOOL_TEXT : TOOL_GVIZ,
+        .host = is_all ? NULL : host,
+        .limit = is_text ? 0 : TOOL_MAX_ROWS,
+        .module = module && *module ? module : request_argument(request, "program_id"),
+        .op = is_text ? NULL : request_argument(request, "node_name"),
+        .style = {.width = SIZE_MAX}};
     if (!tool_grouping(request_argument(request, "group_by"), &options->group_by)) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"group_by\"");
         return false;
@@ -249,8 +249,7 @@ static bool read_plugin_options(const struct request *request, struct reply *rep
 }
 
 typedef bool tool_writer(const struct xprof_tool *tool, struct sql_connection *connection,
-                         const struct tool_options *options, struct output *out,
-                         struct error *err);
+                         const struct tool_options *options, struct output *out, struct error *err);
 
 static void answer(struct request *request, struct reply *reply, tool_writer *write,
                    const char *type)

@@ -303,6 +303,8 @@ static void put_operation(const struct event_sink *sink, const struct event *eve
     const struct hlo_label *label =
         labels && labels[event->number] ? &analysis->labels.items[labels[event->number] - 1] : NULL;
     uint32_t operation = label ? kernel_operation(analysis, label, type) : NO_INDEX;
+    const struct program *program =
+        operation == NO_INDEX ? NULL : &analysis->catalog->programs.items[label->program];
     enum attributed attribution =
         label ? kernel_attribution(analysis, label, type) : ATTRIBUTED_NOT;
     if (attribution == ATTRIBUTED_NOT && record->present >> KERNEL_FRAMEWORK_OP & 1)
@@ -310,10 +312,9 @@ static void put_operation(const struct event_sink *sink, const struct event *eve
     record_put(record, KERNEL_ATTRIBUTION, sink->maker->words.attributions[attribution]);
     record_put(record, KERNEL_MATRIX_UNITS,
                kernel_uses_matrix_units(analysis, type,
-                                        label ? kernel_operation_of(analysis, label, type) : NULL));
-    if (operation == NO_INDEX)
+                                        program ? &program->operations.items[operation] : NULL));
+    if (!program)
         return;
-    const struct program *program = &analysis->catalog->programs.items[label->program];
     uint32_t file = program->operations.items[operation].file;
     record_put(record, KERNEL_OPERATION,
                (int64_t)(sink->maker->first_operation[label->program] + operation));

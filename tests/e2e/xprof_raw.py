@@ -10,6 +10,7 @@ from xprof.convert import raw_to_tool_data
 
 TOOLS = ["overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "memory_profile", "pod_viewer",
          "hlo_stats", "roofline_model", "perf_counters", "inference_profile"]
+MODULE = "jit_train_step(15913)"
 GROUPS = ["program", "category", "provenance"]
 
 
@@ -23,9 +24,12 @@ def main():
     for file in sys.argv[2:]:
         with tempfile.TemporaryDirectory() as directory:
             path = shutil.copy(file, pathlib.Path(directory) / "host.xplane.pb")
+            raw_to_tool_data.xspace_to_tool_names([str(path)])  # which writes its programs to files
             answers[file] = {tool: said(path, tool) for tool in TOOLS}
             for group in GROUPS:
                 answers[file][f"op_profile {group}"] = said(path, "op_profile", group_by=group)
+            if (pathlib.Path(directory) / f"{MODULE}.hlo_proto.pb").exists():
+                answers[file]["memory_viewer"] = said(path, "memory_viewer", module_name=MODULE)
     pathlib.Path(sys.argv[1]).write_text(json.dumps(answers))
 
 

@@ -1,6 +1,6 @@
 /*
  * Prints what is made of an HLO module, for tests: read-hlo WHAT FILE [NAME [RADIUS]]. WHAT is
- * expressions, costs, memory, graph, dot or neighbours; of memory, NAME is the memory space.
+ * expressions, short, long, costs, memory, graph, dot or neighbours; of memory, NAME is the space.
  */
 #include "hlo/hlo.h"
 
@@ -83,6 +83,8 @@ int main(int argc, char **argv)
         put_costs(&out, &module);
     else if (ok && strcmp(what, "expressions") == 0)
         put_expressions(&out, &module);
+    else if (ok && (strcmp(what, "short") == 0 || strcmp(what, "long") == 0))
+        hlo_put_module(&out, &module, strcmp(what, "short") == 0);
     else if (ok && strcmp(what, "memory") == 0)
         ok = put_memory(&out, &module, atoi(name), &err);
     else if (ok && strcmp(what, "neighbours") == 0)
