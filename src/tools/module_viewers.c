@@ -147,17 +147,14 @@ static void put_instruction(struct output *out, const struct hlo_module *module,
     output_discard(&expression);
 }
 
-/* The module as text, a computation after the other. */
-static void put_module(struct output *out, const struct hlo_module *module)
+/* In memory first, as expressions that are too long are cut there. */
+static void put_module(struct tool_run *run, const struct hlo_module *module)
 {
-    for (uint32_t i = 0; i < module->computations.count; i++) {
-        const struct hlo_computation *computation = &module->computations.items[i];
-        output_format(out, "%s%%%.*s {\n", i ? "\n" : "", (int)computation->name.size,
-                      computation->name.data);
-        for (uint32_t at = 0; at < computation->count; at++)
-            put_instruction(out, module, computation->first + at, "  ");
-        output_text(out, "}\n");
-    }
+    struct output text;
+    output_memory(&text);
+    hlo_put_module(&text, module, !run->options->has_long_text);
+    output_write(run->out, text.data, text.size);
+    output_discard(&text);
 }
 
 /* An instruction, those it uses and those that use it. */
@@ -186,7 +183,7 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
     if (options->format == TOOL_CSV)
         return error_set(err, "a graph is no table: --format must be text, json or gviz");
     if (options->format == TOOL_TEXT && !options->op) {
-        put_module(run->out, &kept->module);
+        put_module(run, &kept->module);
         return true;
     }
     bool ok = hlo_graph_make(&graph, &kept->module, &wanted, err);

@@ -23,6 +23,7 @@ struct tool_options {
     const char *group_by; /* one of tool_groupings */
     const char *module;   /* HLO module: name, name and id, or id; NULL: that takes most time */
     const char *op;       /* of the module; NULL: the module itself */
+    bool has_long_text;   /* of a module: also large constants */
     uint32_t width;       /* operations this far from op are shown; 0: 1 */
     uint64_t memory_space;
     const char *directory; /* of the profile */
