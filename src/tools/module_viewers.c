@@ -210,7 +210,8 @@ static bool view_graph(struct tool_run *run, bool *is_empty, struct error *err)
 
 const struct xprof_tool graph_viewer = {
     .name = "graph_viewer",
-    .about = "a module as text; or an operation and those near it, as text, a layout or DOT",
+    .about =
+        "the operations of a module as a graph: a computation, or one operation and those near it",
     .why = NO_MODULES,
     .options = TOOL_MODULE | TOOL_OP,
     .write = view_graph,

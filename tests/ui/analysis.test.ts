@@ -156,7 +156,7 @@ test('the roofline draws operations below the peaks; a point is a row', async ()
   const chart = main().getByRole('img', { name: /^Roofline/ })
   const { roofline, device } = await answer('tpu', 'roofline_model')
   const rows = roofline!.filter((row) => row.step === 'Total' && row.include_infeed_outfeed === true && Number(row.rank) > 0)
-  const drawn = rows.filter((row) => Number(row.bottleneck_operational_intensity) > 0 && Number(row.measured_flop_rate) > 0)
+  const drawn = rows.filter((row) => Number(row.operational_intensity) > 0 && Number(row.model_flop_rate) > 0)
   await expect.poll(() => chart.locator('circle').count()).toBe(drawn.length)
   expect(await chart.getAttribute('aria-label')).toContain(`${Number(device![0]!.tflops)} TFLOP/s`)
   await chart.locator('circle').first().click({ force: true })
@@ -188,6 +188,34 @@ test('memory is drawn with its peak, and what is alive there; a moment is on the
   await done()
 })
 
+test('the graph leads from an operation to its neighbours and into fusions; the memory of the module to the graph', async () => {
+  await open('/profile/gpt?tool=memory_viewer')
+  const memory = await getJson<{ maxHeap: { instructionName?: string; logicalBufferSizeMib: number }[] }>(server, '/profiles/gpt/tools/memory_viewer?format=json')
+  const largest = memory.maxHeap.reduce((most, one) => (one.logicalBufferSizeMib > most.logicalBufferSizeMib ? one : most))
+  await grid(page, 'Buffers at the peak').getByText(largest.instructionName!, { exact: true }).click()
+  await details().getByRole('button', { name: 'Graph', exact: true }).click()
+  const { nodes } = await getJson<{ nodes: { name: string; called?: string[] }[] }>(
+    server, `/profiles/gpt/tools/graph_viewer?format=json&width=2&op=${largest.instructionName}`,
+  )
+  const drawn = page.getByRole('group', { name: /^Graph of/ }).getByRole('button')
+  await expect.poll(async () => (await drawn.evaluateAll((all) => all.map((one) => one.querySelector('title')!.textContent!.split(':')[0]))).sort())
+    .toEqual(nodes.map((node) => node.name).sort())
+  await expectAccessible(page)
+  await details().getByRole('button', { name: 'Open fusion' }).click()
+  await page.getByRole('group', { name: `Graph of ${nodes.find((node) => node.name === largest.instructionName)!.called![0]}` }).waitFor()
+  await page.goBack()
+  await expect.poll(() => drawn.count()).toBe(nodes.length)
+  await page.getByRole('searchbox', { name: 'Find an instruction' }).fill('gemm_fusion_dot.131')
+  await page.getByRole('list', { name: 'Instructions' }).getByRole('button', { name: 'gemm_fusion_dot.131', exact: true }).click()
+  await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
+  await drawn.filter({ hasText: 'wrapped_convert.25' }).first().press('Enter') // a neighbour, by the keyboard
+  await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
+  await page.getByRole('button', { name: 'Zoom in' }).click()
+  await page.getByRole('button', { name: 'Whole program' }).click()
+  await page.getByText(/684 of 684 instructions/).waitFor()
+  await done()
+})
+
 test('a page without data says what to capture', async () => {
   await open('/profile/cpu?tool=kernel_stats')
   const { tools } = await getJson<{ tools: ToolInfo[] }>(server, '/tools')
@@ -203,7 +231,7 @@ test('a page without data says what to capture', async () => {
 test.each(['dark', 'light'] as const)('pages are accessible in the %s theme', async (theme) => {
   await open('/profile/gpt?tool=overview_page', { theme })
   const { tools } = await getJson<{ tools: ToolInfo[] }>(server, '/tools')
-  const charts: Tool[] = ['overview_page', 'hlo_stats', 'roofline_model', 'memory_profile'] // what else differs between themes
+  const charts: Tool[] = ['hlo_stats', 'roofline_model', 'memory_profile'] // what differs between themes
   for (const name of theme === 'dark' ? toolGroups(tools).flatMap((group) => group.tools) : charts) {
     await tool(name)
     await expect.poll(() => main().getByText('Loading…').count()).toBe(0)

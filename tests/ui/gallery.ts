@@ -28,6 +28,10 @@ const SCREENSHOTS: Screenshot[] = [
   { name: 'markers', title: 'Markers', address: '/profile/gpt?tab=markers&markers=27215751000!first~33000000000!second~41000000000!third' },
   { name: 'flame', title: 'Flame graph of a step', address: '/profile/torch?tab=flame&flame=step:0&lower=430' },
   { name: 'sql', title: 'A query as a track', address: `/profile/gpt?tab=sql&span=27100000000-28980000000&sql=${encodeURIComponent(GEMMS)}&sqltracks=${encodeURIComponent(JSON.stringify([{ name: 'Matrix products', sql: GEMMS }]))}`, theme: 'light' },
+  { name: 'analysis', title: 'Analysis: what costs time, and where steps go', address: '/profile/gpt?tool=overview_page' },
+  { name: 'analysis-operations', title: 'Analysis: operations, what bounds them, and one of them', address: `/profile/gpt?tool=hlo_stats&grids=${encodeURIComponent(JSON.stringify({ 'HLO statistics': { choices: { row: 'gemm_fusion_dot.131' } } }))}`, theme: 'light' },
+  { name: 'analysis-roofline', title: 'Analysis: the roofline', address: '/profile/gpt?tool=roofline_model' },
+  { name: 'analysis-graph', title: 'Analysis: an operation and those near it', address: `/profile/gpt?tool=graph_viewer&grids=${encodeURIComponent(JSON.stringify({ Graph: { choices: { op: 'gemm_fusion_dot.131', row: 'gemm_fusion_dot.131' } } }))}`, theme: 'light' },
   { name: 'torch', title: 'PyTorch with collectives', address: '/profile/torch', theme: 'light' },
   { name: 'tpu', title: 'JAX on a TPU', address: '/profile/tpu' },
   { name: 'neuron', title: 'Neuron system profile', address: '/profile/neuron' },
@@ -57,7 +61,7 @@ const browser = await launch({ webgl: true })
 mkdirSync(folder, { recursive: true })
 for (const shot of SCREENSHOTS) {
   const page = await openPage(browser, server.url + shot.address, { width: 1440, height: 900, theme: shot.theme })
-  if (shot.address !== '/') await page.waitForSelector('[data-testid="timeline"][data-complete="true"]')
+  if (shot.address !== '/' && !shot.address.includes('tool=')) await page.waitForSelector('[data-testid="timeline"][data-complete="true"]')
   if (shot.press) await page.getByRole('button', { name: shot.press }).first().click()
   if (shot.hover) await page.getByRole('button', { name: shot.hover }).first().hover()
   await page.waitForLoadState('networkidle')

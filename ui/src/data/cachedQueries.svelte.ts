@@ -2,6 +2,7 @@
 // time, and reopening a tab must not repeat it.
 import { Query } from './sql.svelte'
 
+export const modules = new Query()
 export const operations = new Query()
 export const kernels = new Query()
 export const copies = new Query()

@@ -1,6 +1,6 @@
 // What is kept of a profile while it is open. One of the same name may have other content when it is opened again.
 import {
-  copies, deviceTable, kernels, layerInstructions, layers, operations, sbufPartitions, scratchpad, steps,
+  copies, deviceTable, kernels, layerInstructions, layers, modules, operations, sbufPartitions, scratchpad, steps,
 } from './cachedQueries.svelte'
 import { deviceSummary } from './deviceSummary.svelte'
 import { ranks } from './ranks.svelte'
@@ -10,7 +10,7 @@ import { toolAnswers } from './tools.svelte'
 
 export function clearCaches(): void {
   for (const store of [
-    schema, operations, kernels, copies, steps, layers, layerInstructions, deviceTable, sbufPartitions, scratchpad, ranks, deviceSummary, sources, openFile,
+    schema, modules, operations, kernels, copies, steps, layers, layerInstructions, deviceTable, sbufPartitions, scratchpad, ranks, deviceSummary, sources, openFile,
     toolAnswers,
   ]) store.clear()
 }

@@ -100,6 +100,15 @@ export function openToolRow({ tool, row, choices = {} }: { tool: Tool; row: stri
   })
 }
 
+/** Opens the graph around an instruction. */
+export function openGraph(module: string, op: string): void {
+  last = 'graph_viewer'
+  pushHistory(() => {
+    view.tool = 'graph_viewer'
+    view.grids.Graph = { choices: { module, op, row: op } }
+  })
+}
+
 /** From the timeline to the page of the analysis that was open last, and back. */
 export function switchView(): void {
   if (view.tool) {

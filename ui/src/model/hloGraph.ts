@@ -1,4 +1,5 @@
 // The graph of a module, as the server lays it out: instructions and their operands, around one of them or of a computation.
+import { sqlText } from './sql'
 
 export interface GraphNode {
   id: number
@@ -21,7 +22,7 @@ export interface GraphEdge {
   from: number // ids of nodes
   to: number
   operand: number
-  points: [number, number][]
+  points: [number, number, number, number] // from the bottom of the operand to the top of the user
 }
 
 export interface HloGraph {
@@ -56,7 +57,49 @@ export function kindOf({ opcode }: GraphNode): number {
   return at < 0 ? KINDS.length : at
 }
 
-/** "M x y L …" of a line through points. */
-export function linePath(points: readonly [number, number][]): string {
-  return points.map(([x, y], at) => `${at === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('')
+/** A curve that leaves the operand and reaches the user vertically. */
+export function edgePath({ points: [x0, y0, x1, y1] }: GraphEdge): string {
+  const middle = ((y0 + y1) / 2).toFixed(1)
+  return `M${x0.toFixed(1)} ${y0.toFixed(1)}C${x0.toFixed(1)} ${middle} ${x1.toFixed(1)} ${middle} ${x1.toFixed(1)} ${y1.toFixed(1)}`
 }
+
+/** What is visible: `scale` pixels for a unit of the graph, whose point (x, y) is in the middle. */
+export interface GraphView {
+  x: number
+  y: number
+  scale: number
+}
+
+const MAX_SCALE = 1.4
+const MIN_SCALE = 0.02
+
+export function clampScale(scale: number): number {
+  return Math.min(MAX_SCALE, Math.max(MIN_SCALE, scale))
+}
+
+/** All of the graph; around the node in the middle as much as can be read. */
+export function fitGraph(graph: HloGraph, width: number, height: number): GraphView {
+  const center = graph.nodes.find((node) => node.id === graph.center)
+  const whole = clampScale(Math.min(width / (graph.width + 40), height / (graph.height + 40)))
+  if (center) return { x: center.x, y: center.y, scale: Math.max(whole, 0.7) }
+  return { x: graph.width / 2, y: graph.height / 2, scale: Math.min(1, whole) }
+}
+
+/** How a graph is first seen: around its middle, else from the beginning of the computation, as wide as it is. */
+export function firstView(graph: HloGraph, width: number, height: number): GraphView {
+  const whole = fitGraph(graph, width, height)
+  const scale = Math.min(1, clampScale(width / (graph.width + 40)))
+  return graph.center !== null || scale <= whole.scale ? whole : { x: whole.x, y: height / 2 / scale - 20, scale }
+}
+
+/** Instructions of a module whose names contain a text, those that take most time first. */
+export function instructionQuery(module: string, text: string): string {
+  return `SELECT o.name FROM HloOperation o JOIN HloModule m ON m.id = o.module_id
+    LEFT JOIN (SELECT operation_id, sum(self_ns) AS ns FROM DeviceOperation GROUP BY operation_id) d ON d.operation_id = o.id
+    WHERE m.label = ${sqlText(module)} AND contains(lower(o.name), ${sqlText(text.toLowerCase())})
+    ORDER BY lower(o.name) = ${sqlText(text.toLowerCase())} DESC, d.ns DESC NULLS LAST, o.name LIMIT 12`
+}
+
+/** The modules that are kept with the profile, those that take most time first. */
+export const MODULES_QUERY = `SELECT m.label FROM HloModule m LEFT JOIN (SELECT module_id, sum(self_ns) AS ns FROM DeviceOperation GROUP BY module_id) o
+  ON o.module_id = m.id WHERE m.file IS NOT NULL ORDER BY o.ns DESC NULLS LAST, m.operation_count DESC, m.id`

@@ -37,7 +37,7 @@ export const isProgram = (row: ToolRow) => row.rank === 0
 export function readPoints(rows: readonly ToolRow[]): RooflinePoint[] {
   return rows
     .map((row) => ({
-      row, x: Number(row.bottleneck_operational_intensity || row.operational_intensity || 0), y: Number(row.measured_flop_rate ?? 0) * GFLOPS,
+      row, x: Number(row.operational_intensity ?? 0), y: Number(row.model_flop_rate ?? 0) * GFLOPS,
       share: isProgram(row) ? 1 : Number(row.total_self_time_percent ?? 0),
     }))
     .filter(({ x, y }) => x > 0 && y > 0)
