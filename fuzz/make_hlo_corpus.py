@@ -1,4 +1,5 @@
-"""Writes the seed corpus of fuzz-hlo: small modules from JAX that together use every operation that is read."""
+"""Writes the seed corpora of fuzz-hlo, small modules from JAX that together use every operation that is read, and of
+fuzz-hlo_module: some of these, and modules of captures, with what their compilers say of memory."""
 
 import pathlib
 import re
@@ -7,9 +8,28 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import hlo_model  # noqa: E402
+import xspace  # noqa: E402
 from hlo_model import floats, integers, jax, jnp, lax, np  # noqa: E402
 
 OUT = pathlib.Path(__file__).parent / "corpus" / "hlo"
+MODULES = OUT.with_name("hlo_module")
+CAPTURED = {
+    "jax_matmul_h200": {"jit_concatenate(1325)": "concatenate_h200", "jit_matmul_allgather(3320)": "gemm_h200"},
+    "rocm_mi300_gemm": {"jit_dot(5)": "gemm_mi300", "jit_dot(21)": "cublas_mi300"},
+    "tpu_inference": {"jit__psum(9646411105960254074)": "psum_tpu", "jit_f(12190760917235803885)": "copies_tpu"},
+}
+
+
+def captured():
+    """Modules of captures, by the name of their seed."""
+    for capture, names in CAPTURED.items():
+        space = xspace._CLASSES["XSpace"].FromString((ROOT / f"tests/data/xplane/{capture}.xplane.pb").read_bytes())
+        for plane in space.planes:
+            for entry in plane.event_metadata:
+                name = names.get(entry.value.name.decode(errors="replace"))
+                protos = [stat.bytes_value for stat in entry.value.stats if stat.bytes_value]
+                if name and protos:
+                    yield name, max(protos, key=len)
 
 
 def scanned(x):
@@ -49,6 +69,11 @@ def main():
             (OUT / f"{name}_optimised").write_bytes(module.as_serialized_hlo_module_proto())
     lowered = hlo_model.collectives().lower(floats(8, 4), integers(8, 4))
     (OUT / "collectives").write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
+    MODULES.mkdir(parents=True, exist_ok=True)
+    for name in ("collectives", "convolution", "dot", "scan_optimised"):
+        (MODULES / name).write_bytes((OUT / name).read_bytes())
+    for name, module in captured():
+        (MODULES / name).write_bytes(module)
 
 
 if __name__ == "__main__":

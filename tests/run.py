@@ -24,7 +24,7 @@ FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "12"))
 # The same inputs in each run: a commit is judged by what it changed. `make fuzz` takes new ones (0).
 FUZZ_SEED = int(os.environ.get("KYMO_FUZZ_SEED", "1"))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
-FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "neff", "ntff", "device", "peers", "nccom", "remote")
+FUZZERS = ("xplane", "json", "neuron", "recording", "timeline", "graph", "hlo", "hlo_module", "neff", "ntff", "device", "peers", "nccom", "remote")
 # A few tests of a stage that failed are run once more at the end, alone: beside builds and other tests some miss a time
 # limit. They are named at the end. More failures than these are no accident.
 REPEATED = 10
@@ -152,10 +152,11 @@ def end_to_end_tests(name, binary, *arguments):
 
 
 def types():
-    started = time.time()
-    result = call(["nice", "npm", "run", "--silent", "check"])
-    bad = int(result.returncode != 0)
-    report("UI type check", 1 - bad, bad, time.time() - started, result.stdout)
+    for name, command in (("UI", ["npm", "run", "--silent", "check"]), ("Python", [sys.executable, "-m", "mypy"])):
+        started = time.time()
+        result = call(["nice", *command])
+        bad = int(result.returncode != 0)
+        report(f"{name} type check", 1 - bad, bad, time.time() - started, result.stdout)
 
 
 def vitest(*arguments):

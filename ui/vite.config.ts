@@ -12,6 +12,7 @@ const kymo: ProxyOptions = {
 }
 
 export default defineConfig({
+  base: './',
   plugins: [svelte(), licenses()],
   build: { outDir: '../build/ui', emptyOutDir: true, target: 'es2022', chunkSizeWarningLimit: 1000 },
   server: { proxy: { '/api': kymo } },

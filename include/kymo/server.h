@@ -6,7 +6,8 @@
  * There is no authentication: whoever reaches the port can record the program. It therefore listens
  * on loopback unless told otherwise, and never writes where a client says: profiles are sent. One
  * capture at a time, and none while the program is being recorded otherwise. The program `kymo`
- * turns recordings into profiles; it is found beside this library, or else in PATH.
+ * turns recordings into profiles: the one that the variable KYMO names, or else beside this library
+ * or in PATH.
  *
  * A child of fork does not serve, and may call kymo_serve itself. Link with -lkymo-server.
  */
@@ -34,6 +35,13 @@ KYMO_API int kymo_serve_stop(void);
  * for none. `options` is the client's serialized tensorflow.ProfileOptions, valid during the call.
  * They are not called once the program exits. */
 KYMO_API void kymo_serve_hooks(void (*start)(const void *options, size_t size), void (*stop)(void));
+
+/* Another profiler that records beside libkymo: `begin` is called before a capture begins, with the
+ * client's options, `end` after it has ended. What `end` writes to `path`, an XSpace of this
+ * process, is merged into the profile; without a path there is none. In a thread of the server,
+ * NULL for none, and not once the program exits. */
+KYMO_API void kymo_serve_merged(void (*begin)(const void *options, size_t size),
+                                void (*end)(const char *path));
 
 /* The library is also a plug-in of XLA (GetPjrtApi) that has no device: loaded as such, it adds
  * what libkymo records to sessions of jax.profiler. These functions are then called in XLA's

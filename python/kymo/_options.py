@@ -137,6 +137,7 @@ KYMO_KEYS: dict[str, _Check] = {
     "kymo_python_exclude": _modules,
     "kymo_python_c_functions": _flag,
     "kymo_python_sample_hz": _number(0, 1000),
+    "kymo_trace_json": _flag,
 }
 
 _KEYS: dict[str, _Check] = {**GPU_KEYS, **TPU_KEYS, **KYMO_KEYS}

@@ -56,6 +56,17 @@ def library(name: str) -> str | None:
     return None
 
 
+def _without_levels(said: str, before: str = "") -> str:
+    """Lines of the program's log, with another word than their level and time before them."""
+    import re
+    return re.sub(r"(?m)^(?:FATA|ERRO|WARN|INFO|DEBU)\[\d+\] ", before, said)
+
+
+def reason(said: str) -> str:
+    """Why a program that failed did, in its own words."""
+    return _without_levels(said[max(said.rfind("FATA["), 0):]).strip()
+
+
 def run(*arguments: str, **options: Any) -> str:
     """Runs the program; its standard output. ProgramError with what it said when it fails."""
     import subprocess
@@ -64,9 +75,9 @@ def run(*arguments: str, **options: Any) -> str:
     result = subprocess.run([program(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     said = result.stderr.decode(errors="replace").strip()
     if result.returncode != 0:
-        raise ProgramError(said or f"kymo {arguments[0]} failed with {result.returncode}")
+        raise ProgramError(reason(said) or f"kymo {arguments[0]} failed with {result.returncode}")
     if said:
-        sys.stderr.write(said + "\n")
+        sys.stderr.write(_without_levels(said, "kymo: ") + "\n")
     output: str = result.stdout.decode(errors="surrogateescape")
     return output
 

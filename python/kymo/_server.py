@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 from typing import Any
 
 from kymo import _kymo
+from kymo._options import ProfileOptions
 from kymo.data import _fields
 
 _lock = threading.Lock()
@@ -28,7 +30,6 @@ class Server:
 
 def start(port: int, requires_backend: bool) -> Server:
     import ctypes
-    import sys
     from kymo import _program
     global _server
     with _lock:
@@ -41,14 +42,15 @@ def start(port: int, requires_backend: bool) -> Server:
         if requires_backend and jax is not None and hasattr(jax, "devices"):
             jax.devices()  # as jax.profiler.start_server: what is captured includes devices
         library = ctypes.CDLL(path)
-        hooks = _hooks(ctypes)
-        library.kymo_serve_hooks(*hooks)
+        functions, jax_session = _functions(ctypes), _jax_session(ctypes)
+        library.kymo_serve_hooks(*functions)
+        library.kymo_serve_merged(*jax_session)
         taken = library.kymo_serve(None, ctypes.c_uint(port))
         if taken == -errno.EALREADY:
             raise ValueError("Only one profiler server can be active at a time.")
         if taken < 0:
             raise OSError(-taken, f"cannot serve on port {port}: {os.strerror(-taken)}")
-        _server = Server(library, taken, hooks)
+        _server = Server(library, taken, (functions, jax_session))
         return _server
 
 
@@ -59,21 +61,28 @@ def stop() -> None:
             raise ValueError("No active profiler server.")
         _server._library.kymo_serve_stop()
         _server._library.kymo_serve_hooks(None, None)
+        _server._library.kymo_serve_merged(None, None)
         _server = None
 
 
-_PYTHON_TRACER_LEVEL = 4  # of tensorflow.ProfileOptions
+# Fields of tensorflow.ProfileOptions.
+_PYTHON_TRACER_LEVEL, _VERSION = 4, 5
+_FLAGS = {1: "include_dataset_ops", 7: "enable_hlo_proto"}
+_LEVELS = {2: ("host_tracer_level", 3), 3: ("device_tracer_level", 1)}
 
 
-def _hooks(ctypes: Any) -> Any:
+def _read_options(ctypes: Any, options: int | None, size: int) -> dict[int, Any]:
+    return dict(_fields(memoryview(ctypes.string_at(options, size) if options else b"")))
+
+
+def _functions(ctypes: Any) -> tuple[Any, Any]:
     """Called by the server after a capture has begun and before it ends: Python's functions are recorded if the client wants
     them."""
     has_frames = False
 
     def begin(options: int | None, size: int) -> None:
         nonlocal has_frames
-        fields = dict(_fields(memoryview(ctypes.string_at(options, size) if options else b"")))
-        has_frames = fields.get(_PYTHON_TRACER_LEVEL, 0) > 0
+        has_frames = _read_options(ctypes, options, size).get(_PYTHON_TRACER_LEVEL, 0) > 0
         if has_frames:
             _kymo.trace_frames(level=2, exclude=("kymo",))
 
@@ -83,3 +92,40 @@ def _hooks(ctypes: Any) -> Any:
             has_frames = False
             _kymo.stop_frames()
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(begin), ctypes.CFUNCTYPE(None)(end)
+
+
+def _jax_session(ctypes: Any) -> tuple[Any, Any]:
+    """Called by the server before a capture begins and after it has ended: JAX's own profiler records where JAX has been
+    imported."""
+    session: Any = None
+
+    def begin(options: int | None, size: int) -> None:
+        nonlocal session
+        if "jax" not in sys.modules:
+            return
+        from kymo import _jax
+        chosen = _jax_options(_read_options(ctypes, options, size))
+        session = _jax.start(chosen, with_gpu=chosen.device_tracer_level > 0)
+
+    def end(path: bytes | None) -> None:
+        nonlocal session
+        ended, session = session, None
+        if ended is None:
+            return
+        space = ended.stop()
+        if path is not None:
+            with open(path, "wb") as file:
+                file.write(space)
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)(begin), ctypes.CFUNCTYPE(None, ctypes.c_char_p)(end)
+
+
+def _jax_options(fields: dict[int, Any]) -> ProfileOptions:
+    """What the client has set; a client that sets no version means the defaults."""
+    options = ProfileOptions()
+    if fields.get(_VERSION, 0) == 0:
+        return options
+    for number, (name, most) in _LEVELS.items():
+        setattr(options, name, min(fields.get(number, 0), most))
+    for number, name in _FLAGS.items():
+        setattr(options, name, bool(fields.get(number, 0)))
+    return options

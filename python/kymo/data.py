@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any, Iterator, Union
+from typing import Any, Iterator, NamedTuple, Sequence, Union
 
 _WORD = 1 << 64
 _Value = Union[int, float, str, bytes]
@@ -69,22 +69,32 @@ def _text(data: memoryview) -> str:
     return str(data, "utf-8", "replace")
 
 
+class _Type(NamedTuple):
+    """The metadata of events."""
+
+    name: str = ""
+    display_name: str = ""
+    stats: Sequence[memoryview] = ()
+
+
 class _Names:
     """The metadata of a plane."""
 
     def __init__(self) -> None:
-        self.events: dict[int, tuple[str, list[memoryview]]] = {}
+        self.events: dict[int, _Type] = {}
         self.stats: dict[int, str] = {}
 
     def add_event(self, entry: memoryview) -> None:
         fields = dict(_fields(entry))
-        name, stats = "", []
+        name, display_name, stats = "", "", []
         for number, value in _fields(fields.get(2, memoryview(b""))):
             if number == 2:
                 name = _text(value)
+            elif number == 4:
+                display_name = _text(value)
             elif number == 5:
                 stats.append(value)
-        self.events[_signed(fields.get(1, 0))] = name, stats
+        self.events[_signed(fields.get(1, 0))] = _Type(name, display_name, stats)
 
     def add_stat(self, entry: memoryview) -> None:
         fields = dict(_fields(entry))
@@ -111,6 +121,9 @@ class _Names:
         return self.stats.get(key, ""), value
 
 
+_UNKNOWN = _Type()
+
+
 class ProfileEvent:
     """An event: name, start_ns, duration_ns, end_ns, stats."""
 
@@ -133,7 +146,12 @@ class ProfileEvent:
 
     @property
     def name(self) -> str:
-        return self._names.events.get(self._type, ("", []))[0]
+        return self._names.events.get(self._type, _UNKNOWN).name
+
+    @property
+    def display_name(self) -> str:
+        """The shorter name that viewers show; "" where there is none. jaxlib's events do not have it."""
+        return self._names.events.get(self._type, _UNKNOWN).display_name
 
     @property
     def start_ns(self) -> float:
@@ -156,7 +174,7 @@ class ProfileEvent:
     @property
     def type_stats(self) -> Iterator[tuple[str, _Value | None]]:
         """(name, value) of all events of its type: of TPUs, what an operation is. jaxlib's events do not have it."""
-        for stat in self._names.events.get(self._type, ("", []))[1]:
+        for stat in self._names.events.get(self._type, _UNKNOWN).stats:
             yield self._names.stat(stat)
 
     def __repr__(self) -> str:
@@ -164,15 +182,17 @@ class ProfileEvent:
 
 
 class ProfileLine:
-    """A thread, a stream, or what else has events one after another: name, events."""
+    """A thread, a stream, or what else has events one after another: name, id, events."""
 
     def __init__(self, names: _Names, data: memoryview) -> None:
         self._names = names
         self._data = data
-        self._timestamp_ns = 0
+        self._timestamp_ns = self.id = 0
         self.name = ""
         for number, value in _fields(data):
-            if number == 2:
+            if number == 1:
+                self.id = _signed(value)
+            elif number == 2:
                 self.name = _text(value)
             elif number == 3:
                 self._timestamp_ns = _signed(value)

@@ -149,7 +149,9 @@ class Profile:
 
     def serve(self) -> Page:
         """The timeline on a page of this machine, whose address has a token; it goes with Page.close() or the program."""
-        return Page(self.path)
+        import tempfile
+        folder = tempfile.TemporaryDirectory(prefix="kymo-")
+        return Page("view", self.path, "--data-path", folder.name, "--allow-frames", folder=folder)
 
     def _repr_html_(self) -> str:
         """In a notebook: the timeline."""
@@ -173,17 +175,16 @@ def _arrow_type(pyarrow: Any, kind: str) -> Any:
 
 
 class Page:
-    """A profile on a page of this machine: url, wait(), close()."""
+    """A server of pages on this machine, with a token in its address: url, wait(), close()."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, *command: str, folder: Any = None) -> None:
+        """Starts the program; `folder`, a temporary directory, goes with the page."""
         import atexit
         import secrets
         import subprocess
-        import tempfile
-        self._folder = tempfile.TemporaryDirectory(prefix="kymo-")
+        self._folder = folder
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            [_program.program(), "view", path, "--data-path", self._folder.name, "--port", "0", "--api-server-port", "0",
-             "--allow-frames", "--log-level", "error"],
+            [_program.program(), *command, "--port", "0", "--api-server-port", "0", "--log-level", "error"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "KYMO_TOKEN": secrets.token_urlsafe(24)})
         self.url = self._read_url()
@@ -192,11 +193,14 @@ class Page:
     def _read_url(self) -> str:
         assert self._process.stdout is not None and self._process.stderr is not None
         for line in self._process.stdout:
-            if line.startswith(b"View profile at "):
+            if line.startswith(b"View "):
                 return line.split()[-1].decode()
         said = self._process.stderr.read().decode(errors="replace").strip()
         self.close()
-        raise RuntimeError(said or "the page could not be served")
+        raise RuntimeError(_program.reason(said) or "the page could not be served")
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
 
     def wait(self) -> None:
         """Until the page's server ends."""
@@ -211,4 +215,5 @@ class Page:
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()

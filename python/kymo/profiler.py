@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "StepTraceAnnotation", "TraceAnnotation",
-    "annotate_function", "device_memory_profile", "save_device_memory_profile", "start_server", "start_trace", "stop_server",
-    "stop_trace", "trace",
+    "annotate_function", "device_memory_profile", "save_device_memory_profile", "start_server",
+    "start_trace", "stop_server", "stop_trace", "trace",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -228,6 +228,9 @@ def _end(ended: _Trace) -> str:
         if ended.create_perfetto or ended.create_link:
             _program.run("view", path, "--output-format", "perfetto", "--output-file",
                          os.path.join(run, "perfetto_trace.pftrace"))
+        if ended.options.advanced_configuration.get("kymo_trace_json", False):
+            from kymo import _trace_json
+            _trace_json.write(path, os.path.join(run, host + ".trace.json.gz"))
     except Exception as problem:
         raise RuntimeError(f"the trace could not be written: {problem}; the recording is kept in {session}") from problem
     shutil.rmtree(ended.folder, ignore_errors=True)

@@ -416,6 +416,66 @@ static void assign_other_threads(struct analysis *analysis)
     array_free(&steps);
 }
 
+/* Which step an annotation is of: JAX's and Kymo's annotations of one are in planes of their own.
+ */
+struct step_name {
+    int64_t number;
+    uint32_t process, name;
+};
+
+static struct step_name name_of_step(const struct analysis *analysis, const struct step *step)
+{
+    uint32_t type = analysis->trace.lanes[step->root.track].type[step->root.event];
+    return (struct step_name){step->number, process_of(analysis, step->root.track),
+                              analysis->catalog->types.items[type].name};
+}
+
+/* The group of a step that the process has annotated in another plane and that encloses this one;
+ * 0 if there is none. `known` has the last group by name, 0 once it has its second annotation. */
+static uint32_t enclosing_step(const struct analysis *analysis, const struct idmap *known,
+                               const struct step *step)
+{
+    struct step_name name = name_of_step(analysis, step);
+    uint32_t group = idmap_get(known, hash_bytes(&name, sizeof name));
+    if (group == IDMAP_NONE || group == 0)
+        return 0;
+    const struct step *other = &analysis->steps.items[group - 1];
+    struct step_name others = name_of_step(analysis, other);
+    const struct track *tracks = analysis->catalog->tracks.items;
+    bool is_same = memcmp(&name, &others, sizeof name) == 0 &&
+                   tracks[step->root.track].parent != tracks[other->root.track].parent &&
+                   add_saturated(step->start_ps, step->host_ps) <=
+                       add_saturated(other->start_ps, other->host_ps);
+    return is_same ? group : 0;
+}
+
+/* Assigns the events of steps; drops roots inside another step. */
+static void assign_steps(struct grouping *grouping)
+{
+    struct analysis *analysis = grouping->analysis;
+    struct idmap known = {0};
+    uint32_t kept = 0;
+    for (size_t i = 0; i < analysis->steps.count; i++) {
+        struct step step = analysis->steps.items[i];
+        if (groups_of(analysis, step.root.track)[step.root.event])
+            continue;
+        struct step_name name = name_of_step(analysis, &step);
+        uint32_t group = enclosing_step(analysis, &known, &step);
+        idmap_put(&known, hash_bytes(&name, sizeof name), group ? 0 : kept + 1);
+        if (group == 0) {
+            analysis->steps.items[kept] = step;
+            group = ++kept;
+        }
+        *array_push(&grouping->queue) = (struct pending_event){step.root, group};
+        while (grouping->queue.count > 0) {
+            struct pending_event next = grouping->queue.items[--grouping->queue.count];
+            assign_subtree(grouping, &next);
+        }
+    }
+    analysis->steps.count = kept;
+    idmap_free(&known);
+}
+
 void group_steps(struct analysis *analysis)
 {
     find_roots(analysis);
@@ -428,19 +488,7 @@ void group_steps(struct analysis *analysis)
     grouping.skip_budget = mem_alloc(tracks * sizeof *grouping.skip_budget);
     for (size_t i = 0; i < tracks; i++)
         grouping.skip_budget[i] = 1024 + 4 * analysis->trace.lanes[i].count;
-    size_t kept = 0; /* drop roots inside another step */
-    for (size_t i = 0; i < analysis->steps.count; i++) {
-        struct step step = analysis->steps.items[i];
-        if (groups_of(analysis, step.root.track)[step.root.event])
-            continue;
-        analysis->steps.items[kept++] = step;
-        *array_push(&grouping.queue) = (struct pending_event){step.root, (uint32_t)kept};
-        while (grouping.queue.count > 0) {
-            struct pending_event next = grouping.queue.items[--grouping.queue.count];
-            assign_subtree(&grouping, &next);
-        }
-    }
-    analysis->steps.count = kept;
+    assign_steps(&grouping);
     assign_other_threads(analysis);
     array_free(&grouping.queue);
     context_index_free(&grouping.index);

@@ -11,17 +11,31 @@
 #define MEMORY_LANE    TEXT("usage")
 #define MEMORY_PERCENT TEXT("percent_usage")
 
+/* The exporter of XPlane adds to the names of planes that are there already: "cpu_util [7]". */
+static bool is_named(struct text name, struct text source)
+{
+    return text_starts(name, source) && (name.size == source.size || name.data[source.size] == ' ');
+}
+
 static bool is_counter_of(const struct catalog *catalog, uint32_t lane, struct text source)
 {
     const struct track *track = &catalog->tracks.items[lane];
     return track->level == TRACK_LANE && track->lane == LANE_COUNTER && track->events > 0 &&
-           text_equal(catalog_text(catalog, catalog->tracks.items[track->parent].name), source);
+           is_named(catalog_text(catalog, catalog->tracks.items[track->parent].name), source);
+}
+
+/* Counters of XPlane are on lines of one name; their own is that of their samples. */
+static uint32_t counter_name(const struct catalog *catalog, uint32_t lane)
+{
+    const struct track *track = &catalog->tracks.items[lane];
+    bool is_shared = text_equal(catalog_text(catalog, track->name), TEXT("_counters_"));
+    return is_shared && track->display_name ? track->display_name : track->name;
 }
 
 static bool is_memory(const struct catalog *catalog, uint32_t lane, struct text name)
 {
     return is_counter_of(catalog, lane, MEMORY_SOURCE) &&
-           text_equal(catalog_text(catalog, catalog->tracks.items[lane].name), name);
+           text_equal(catalog_text(catalog, counter_name(catalog, lane)), name);
 }
 
 /* Units by words that names of counters contain, in lower case. */
@@ -99,7 +113,7 @@ bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, voi
         for (uint64_t i = 0; i < analysis->trace.lanes[lane].count; i++) {
             struct usage_sample sample = sample_at(analysis, lane, i);
             sample.instance = instance_of(catalog, lane);
-            sample.name = catalog->tracks.items[lane].name;
+            sample.name = counter_name(catalog, lane);
             if (!visit(context, &sample))
                 return false;
         }
@@ -120,7 +134,7 @@ static bool visit_memory(const struct analysis *analysis, uint32_t lane, uint32_
         if (other < others && sample_at(analysis, beside, other).time_ps == sample.time_ps)
             sample.percent = sample_at(analysis, beside, other++).value;
         sample.instance = instance_of(catalog, lane);
-        sample.name = catalog->tracks.items[lane].name;
+        sample.name = counter_name(catalog, lane);
         if (!visit(context, &sample))
             return false;
     }

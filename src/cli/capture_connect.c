@@ -72,7 +72,7 @@ static void print_session(const struct remote_session *session)
         if (host->path)
             log_info("%s: %s%s", host->address, format_bytes(host->size_bytes, size),
                      host->was_written_there ? ", written by the server itself" : "");
-        else
+        else if (session->hosts.count > 1)
             log_error("%s: %s", host->address, host->problem.text);
     }
     size_t kept = session->hosts.count - session->failed;
@@ -81,6 +81,8 @@ static void print_session(const struct remote_session *session)
     if (session->failed > 0 && kept > 0)
         log_fatal("%zu of %zu hosts failed; the profile has the other%s", session->failed,
                   session->hosts.count, kept == 1 ? "" : "s");
+    else if (session->hosts.count > 1)
+        log_fatal("nothing was captured: all %zu hosts failed", session->hosts.count);
     else if (session->failed > 0)
         log_fatal("nothing was captured: %s: %s", session->hosts.items[0].address,
                   session->hosts.items[0].problem.text);

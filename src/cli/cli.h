@@ -57,7 +57,7 @@ struct command {
 
 extern const struct command command_capture, command_convert, command_info, command_inspect,
     command_nccom_test, command_neff, command_recommend, command_recover, command_serve,
-    command_show_session, command_sql, command_stats, command_timeline, command_view;
+    command_show_session, command_sql, command_stats, command_timeline, command_tool, command_view;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -136,6 +136,18 @@ struct session {
     struct source *source;
     struct analysis analysis;
 };
+
+/* Asks the tables of a profile: one of the workspace or another directory of tables, or what is
+ * made of a capture for the time being. Returns the exit code. */
+struct profile_call {
+    const char *place, *data_path;
+    const char *file; /* output; NULL: standard output */
+    unsigned long jobs;
+    bool (*run)(const void *context, struct sql_connection *connection, const char *directory,
+                struct output *out, struct error *err);
+    const void *context;
+};
+int on_profile(const struct profile_call *call);
 
 /* Which part of a capture to read. */
 struct choice {

@@ -3,7 +3,6 @@
  */
 #include "stats/stats.h"
 #include "cli/cli.h"
-#include "store/store.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -114,90 +113,18 @@ static struct stats_options options_of(const struct stats_call *call)
     return options;
 }
 
-static bool write_reports(const struct stats_call *call, const char *directory, bool *interrupted,
-                          struct output *out, struct error *err)
+static bool write_reports(const void *context, struct sql_connection *connection,
+                          const char *directory, struct output *out, struct error *err)
 {
+    const struct stats_call *call = context;
     struct stats_options options = options_of(call);
-    struct sql_database *database = NULL;
-    struct sql_connection *connection = NULL;
     size_t written = 0;
-    bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err);
-    if (ok) {
-        struct interrupt *interrupt = interrupt_start(connection);
-        ok = stats_write(connection, call->choices, call->choice_count, &options, out, &written,
-                         err);
-        *interrupted = interrupt_stop(interrupt);
-        sql_disconnect(connection);
-    }
-    if (database)
-        sql_close(database);
+    (void)directory;
+    bool ok =
+        stats_write(connection, call->choices, call->choice_count, &options, out, &written, err);
     if (ok && written == 0)
         log_warn("no report has rows: the capture has no work of a GPU, API calls or annotations");
     return ok;
-}
-
-static int run_on_profile(const struct stats_call *call, const char *directory)
-{
-    struct output out;
-    struct error err;
-    bool interrupted = false;
-    if (!output_open(&out, call->file, &err)) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    bool ok = write_reports(call, directory, &interrupted, &out, &err);
-    if (!ok || interrupted)
-        output_discard(&out);
-    else
-        ok = output_commit(&out, &err);
-    if (interrupted)
-        return EXIT_INTERRUPTED;
-    if (!ok)
-        print_error(&err);
-    return ok ? EXIT_DONE : EXIT_FAILED;
-}
-
-static bool process(struct session *session, const char *target, struct error *err)
-{
-    struct profile_options options = {
-        .target = target, .version = KYMO_VERSION, .devices = import_device_cores(session->source)};
-    struct progress *progress = progress_start(session->source, "writing");
-    bool ok = profile_make(&options, &session->analysis, session->source, session->pool, err);
-    progress_stop(progress);
-    return ok;
-}
-
-/* The tables of a capture, in a directory for temporary files. */
-static int run_on_capture(const struct stats_call *call, const char *path)
-{
-    struct session session;
-    struct error err;
-    if (!session_open(&session, path, call->jobs))
-        return EXIT_FAILED;
-    char *target = temporary_profile_begin(mem_default_limits().directory, &err);
-    bool ok = target && process(&session, target, &err);
-    session_close(&session);
-    if (!ok)
-        print_error(&err);
-    int result = ok ? run_on_profile(call, target) : EXIT_FAILED;
-    if (target)
-        temporary_profile_end(target);
-    return result;
-}
-
-static int run(const struct stats_call *call, const char *place)
-{
-    struct error err;
-    char *directory;
-    if (profile_find(call->data_path, place, &directory, &err)) {
-        int result = run_on_profile(call, directory);
-        mem_free(directory);
-        return result;
-    }
-    if (access(place, F_OK) == 0)
-        return run_on_capture(call, place);
-    print_error(&err);
-    return EXIT_FAILED;
 }
 
 static int stats(int count, char **arguments)
@@ -233,5 +160,10 @@ static int stats(int count, char **arguments)
     }
     if (!find_reports(&call, operands + 1, operand_count - 1))
         return EXIT_USAGE;
-    return run(&call, operands[0]);
+    return on_profile(&(struct profile_call){.place = operands[0],
+                                             .data_path = call.data_path,
+                                             .file = call.file,
+                                             .jobs = call.jobs,
+                                             .run = write_reports,
+                                             .context = &call});
 }

@@ -4,7 +4,7 @@
 #ifndef KYMO_HLO_COSTS_H
 #define KYMO_HLO_COSTS_H
 
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 /* What a computation costs when it runs once. */
 struct cost_sum {

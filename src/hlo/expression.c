@@ -32,31 +32,58 @@ static const struct hlo_instruction *wrapped(const struct hlo_module *module,
     return root;
 }
 
+/* How instructions are told. */
+struct style {
+    const char *sign;  /* before names */
+    bool with_shapes;  /* of operands */
+    bool with_indices; /* of operands in long lists */
+    bool with_configuration;
+    int64_t most_elements; /* of constants */
+    size_t longest;
+};
+
 static void put_operands(struct output *out, const struct hlo_module *module,
-                         const struct hlo_instruction *at)
+                         const struct hlo_instruction *at, const struct style *style)
 {
     for (uint32_t i = 0; i < at->operand_count; i++) {
         const struct hlo_instruction *operand = hlo_operand(module, at, i);
         if (i > 0)
             output_text(out, ", ");
-        if (at->operand_count > ANNOTATED && i > 0 && i % ANNOTATED == 0)
+        if (style->with_indices && i > 0 && i % ANNOTATED == 0)
             output_format(out, "/*index=%u*/", i);
         if (!operand)
             continue;
-        hlo_put_shape(out, &operand->shape, true);
-        output_text(out, " %");
+        if (style->with_shapes) {
+            hlo_put_shape(out, &operand->shape, true);
+            output_char(out, ' ');
+        }
+        output_text(out, style->sign);
         put_text(out, operand->name);
-        if (out->size > LONGEST_EXPRESSION)
+        if (out->size > style->longest)
             return;
     }
 }
 
-void hlo_put_expression(struct output *out, const struct hlo_module *module,
-                        const struct hlo_instruction *at)
+static void put_configuration(struct output *out, const struct hlo_instruction *at)
 {
-    size_t start = out->size;
+    struct text config = hlo_text(at->bytes, HLO_BACKEND_CONFIG);
+    if (config.size == 0)
+        return;
+    output_text(out, ", backend_config=");
+    if (is_json(config)) {
+        put_text(out, config);
+        return;
+    }
+    output_char(out, '"');
+    put_escaped(out, config);
+    output_char(out, '"');
+}
+
+static void put_instruction(struct output *out, const struct hlo_module *module,
+                            const struct hlo_instruction *at, const struct style *style)
+{
     const struct hlo_instruction *told = wrapped(module, at);
-    output_char(out, '%');
+    output_text(out, style->sign);
     put_text(out, at->name);
     output_text(out, " = ");
     hlo_put_shape(out, &at->shape, true);
@@ -70,16 +97,124 @@ void hlo_put_expression(struct output *out, const struct hlo_module *module,
     if (at->opcode == HLO_OP_PARAMETER)
         output_format(out, "%" PRId64, at->parameter);
     else if (at->opcode == HLO_OP_CONSTANT)
-        put_literal(out, at);
+        put_literal(out, at, style->most_elements);
     else
-        put_operands(out, module, at);
+        put_operands(out, module, at, style);
     output_char(out, ')');
     if (!told)
-        put_attributes(out, module, at);
+        put_attributes(out, module, at, style->sign);
     else if (at->opcode == HLO_OP_ASYNC_START)
-        put_attributes(out, module, told);
+        put_attributes(out, module, told, style->sign);
+    if (style->with_configuration)
+        put_configuration(out, at);
+}
+
+void hlo_put_expression(struct output *out, const struct hlo_module *module,
+                        const struct hlo_instruction *at)
+{
+    size_t start = out->size;
+    put_instruction(out, module, at,
+                    &(struct style){.sign = "%",
+                                    .with_shapes = true,
+                                    .with_indices = true,
+                                    .most_elements = SHOWN_ELEMENTS,
+                                    .longest = start + LONGEST_EXPRESSION});
     if (out->size - start > LONGEST_EXPRESSION)
         out->size = start + LONGEST_EXPRESSION;
+}
+
+/* --- a whole module --- */
+
+static bool number_before(const void *a, const void *b, const void *context)
+{
+    const struct hlo_instruction *items = context;
+    return items[*(const uint32_t *)a].schedule_index < items[*(const uint32_t *)b].schedule_index;
+}
+
+static bool parameter_before(const void *a, const void *b, const void *context)
+{
+    const struct hlo_instruction *items = context;
+    return items[*(const uint32_t *)a].parameter < items[*(const uint32_t *)b].parameter;
+}
+
+/* "(x: f32[2], y: f32[]) -> f32[2]", or with layouts and without names. */
+static void put_signature(struct output *out, const struct hlo_module *module,
+                          const struct hlo_computation *computation, bool with_names)
+{
+    const struct hlo_instruction *items = module->instructions.items;
+    const struct hlo_instruction *root = hlo_root(module, computation);
+    ARRAY(uint32_t) parameters = {0};
+    for (uint32_t i = computation->first; i < computation->first + computation->count; i++)
+        if (items[i].opcode == HLO_OP_PARAMETER)
+            *array_push(&parameters) = i;
+    sort_items(parameters.items, parameters.count, sizeof *parameters.items, parameter_before,
+               items);
+    output_char(out, '(');
+    for (uint32_t i = 0; i < parameters.count; i++) {
+        const struct hlo_instruction *at = &items[parameters.items[i]];
+        if (i > 0)
+            output_text(out, ", ");
+        if (with_names) {
+            put_text(out, at->name);
+            output_text(out, ": ");
+        } else if (parameters.count > ANNOTATED && i > 0 && i % ANNOTATED == 0) {
+            output_format(out, "/*index=%u*/", i);
+        }
+        hlo_put_shape(out, &at->shape, !with_names);
+    }
+    output_text(out, with_names ? ") -> " : ")->");
+    if (root)
+        hlo_put_shape(out, &root->shape, !with_names);
+    array_free(&parameters);
+}
+
+static void put_computation(struct output *out, const struct hlo_module *module, uint32_t number,
+                            const struct style *style, bool is_short)
+{
+    const struct hlo_computation *computation = &module->computations.items[number];
+    uint32_t *order = mem_alloc((computation->count + 1) * sizeof *order);
+    for (uint32_t i = 0; i < computation->count; i++)
+        order[i] = computation->first + i;
+    sort_items(order, computation->count, sizeof *order, number_before, module->instructions.items);
+    if (number == module->entry)
+        output_text(out, "ENTRY ");
+    output_text(out, style->sign);
+    put_text(out, computation->name);
+    output_char(out, ' ');
+    if (!is_short) {
+        put_signature(out, module, computation, true);
+        output_char(out, ' ');
+    }
+    output_text(out, "{\n");
+    for (uint32_t i = 0; i < computation->count; i++) {
+        output_text(out, order[i] == computation->root ? "  ROOT " : "  ");
+        put_instruction(out, module, &module->instructions.items[order[i]], style);
+        output_char(out, '\n');
+    }
+    output_text(out, "}\n\n");
+    mem_free(order);
+}
+
+void hlo_put_module(struct output *out, const struct hlo_module *module, bool is_short)
+{
+    struct style style = {.sign = is_short ? "" : "%",
+                          .with_indices = !is_short,
+                          .with_configuration = true,
+                          .most_elements = is_short ? SHOWN_ELEMENTS : INT64_MAX,
+                          .longest = SIZE_MAX};
+    output_text(out, "HloModule ");
+    put_text(out, module->name);
+    if (module->is_scheduled)
+        output_text(out, ", is_scheduled=true");
+    if (module->entry != HLO_NONE) {
+        output_text(out, ", entry_computation_layout={");
+        put_signature(out, module, &module->computations.items[module->entry], false);
+        output_char(out, '}');
+    }
+    put_frontend(out, hlo_message(module->bytes, 19), ", frontend_attributes={");
+    output_text(out, "\n\n");
+    for (uint32_t i = 0; i < module->ordered_count; i++)
+        put_computation(out, module, module->callees_first[i], &style, is_short);
 }
 
 static struct text fusion_category(struct text kind)

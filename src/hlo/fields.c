@@ -1,7 +1,7 @@
 /*
  * Fields of messages by number, for those that are read once.
  */
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 bool hlo_numbers_add(hlo_numbers *numbers, const struct pb_field *field)
 {

@@ -2,7 +2,7 @@
  * Literals: the values of constants. Elements are in the order of the literal's layout, packed or
  * one by one; 16-bit and smaller types are bytes.
  */
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 enum {
     LITERAL_SHAPE = 1,

@@ -47,10 +47,12 @@ static bool read_dot_numbers(struct pb_reader in, struct dot_numbers *numbers)
 /* The numbers of a list in a configuration: "key":["1","2"]; false when it is not there. */
 static bool config_list(struct text config, const char *key, int64_t *list, uint32_t *count)
 {
-    const char *end = config.data + config.size;
     const char *at = config.size ? memmem(config.data, config.size, key, strlen(key)) : NULL;
     *count = 0;
-    at = at ? memchr(at, '[', (size_t)(end - at)) : NULL;
+    if (!at)
+        return false;
+    const char *end = config.data + config.size;
+    at = memchr(at, '[', (size_t)(end - at));
     if (!at)
         return false;
     while (++at < end && *at != ']') {

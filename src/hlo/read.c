@@ -1,7 +1,7 @@
 /*
  * Reads a module: computations, their instructions, the schedule and the source positions.
  */
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 #include <assert.h>
 
@@ -321,7 +321,8 @@ static uint32_t next_callee(const struct hlo_module *module, struct visit *visit
     return HLO_NONE;
 }
 
-/* Depth first, without recursion. What is in a circle, or calls what is in one, is left out. */
+/* Depth first from the entry, then from what it does not lead to; without recursion. What is in a
+ * circle, or calls what is in one, is left out. */
 static void order_computations(struct hlo_module *module)
 {
     size_t count = module->computations.count;
@@ -329,10 +330,11 @@ static void order_computations(struct hlo_module *module)
     bool *is_circular = mem_zeroed(count + 1, sizeof *is_circular);
     ARRAY(struct visit) stack = {0};
     module->callees_first = arena_alloc(&module->memory, (count + 1) * sizeof(uint32_t));
-    for (uint32_t i = 0; i < count; i++) {
-        if (state[i] == UNSEEN) {
-            state[i] = OPEN;
-            *array_push(&stack) = (struct visit){.computation = i};
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t start = i == 0 ? module->entry : i - 1;
+        if (start != HLO_NONE && state[start] == UNSEEN) {
+            state[start] = OPEN;
+            *array_push(&stack) = (struct visit){.computation = start};
         }
         while (stack.count > 0) {
             struct visit *top = &stack.items[stack.count - 1];
@@ -441,7 +443,7 @@ bool hlo_module_read(struct hlo_module *module, const uint8_t *bytes, size_t siz
         else if (field.tag == MODULE_STACK_FRAMES)
             ok = read_frames(module, pb_enter(&field), err);
         else if (field.tag == MODULE_SCHEDULE)
-            schedule = pb_enter(&field);
+            schedule = pb_enter(&field), module->is_scheduled = true;
         else if (field.tag == MODULE_DEVICE_ASSIGNMENT) {
             module->replicas = (uint32_t)hlo_number(pb_enter(&field), 1);
             module->partitions = (uint32_t)hlo_number(pb_enter(&field), 2);

@@ -1,7 +1,7 @@
 /*
  * Shapes: element types, dimensions, sizes.
  */
-#include "hlo/hlo.h"
+#include "hlo/module.h"
 
 enum {
     SHAPE_ELEMENT_TYPE = PB_TAG(2, PB_VARINT),

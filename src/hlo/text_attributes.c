@@ -204,19 +204,21 @@ static void put_convolution(struct output *out, const struct hlo_instruction *at
 
 static void put_slices(struct output *out, const struct hlo_instruction *at)
 {
-    struct pb_reader in = at->bytes;
+    struct pb_reader in = at->bytes, looking = in;
     struct pb_field field;
-    bool is_first = true;
+    bool is_first = true, has_strides = false;
+    while (pb_next(&looking, &field))
+        has_strides |=
+            field.tag == PB_TAG(HLO_SLICES, PB_BYTES) && hlo_number(pb_enter(&field), 3) != 1;
     output_text(out, ", slice={");
     while (pb_next(&in, &field)) {
         if (field.tag != PB_TAG(HLO_SLICES, PB_BYTES))
             continue;
         struct pb_reader slice = pb_enter(&field);
-        int64_t stride = hlo_number(slice, 3);
         output_format(out, "%s[%" PRId64 ":%" PRId64, is_first ? "" : ", ", hlo_number(slice, 1),
                       hlo_number(slice, 2));
-        if (stride != 1)
-            output_format(out, ":%" PRId64, stride);
+        if (has_strides)
+            output_format(out, ":%" PRId64, hlo_number(slice, 3));
         output_char(out, ']');
         is_first = false;
     }
@@ -395,7 +397,7 @@ static void put_operand_layouts(struct output *out, const struct hlo_instruction
 }
 
 /* As in a C string. */
-static void put_escaped(struct output *out, struct text text)
+void put_escaped(struct output *out, struct text text)
 {
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
@@ -635,45 +637,46 @@ static void put_of_opcode(struct output *out, const struct hlo_instruction *at)
 }
 
 static void put_callee(struct output *out, const struct hlo_module *module,
-                       const struct hlo_instruction *at, uint32_t index, const char *name)
+                       const struct hlo_instruction *at, uint32_t index, const char *name,
+                       const char *sign)
 {
     const struct hlo_computation *callee = hlo_callee(module, at, index);
     output_text(out, name);
-    output_char(out, '%');
+    output_text(out, sign);
     if (callee)
         put_text(out, callee->name);
 }
 
 static void put_conditional(struct output *out, const struct hlo_module *module,
-                            const struct hlo_instruction *at)
+                            const struct hlo_instruction *at, const char *sign)
 {
     const struct hlo_instruction *selector = hlo_operand(module, at, 0);
     if (selector && selector->shape.type == HLO_PRED && at->callee_count == 2) {
-        put_callee(out, module, at, 0, ", true_computation=");
-        put_callee(out, module, at, 1, ", false_computation=");
+        put_callee(out, module, at, 0, ", true_computation=", sign);
+        put_callee(out, module, at, 1, ", false_computation=", sign);
         return;
     }
     for (uint32_t i = 0; i < at->callee_count; i++)
-        put_callee(out, module, at, i, i ? ", " : ", branch_computations={");
+        put_callee(out, module, at, i, i ? ", " : ", branch_computations={", sign);
     output_char(out, '}');
 }
 
 static void put_callees(struct output *out, const struct hlo_module *module,
-                        const struct hlo_instruction *at)
+                        const struct hlo_instruction *at, const char *sign)
 {
     if (at->callee_count == 0)
         return;
     switch (at->opcode) {
     case HLO_OP_WHILE:
-        put_callee(out, module, at, 1, ", condition=");
-        put_callee(out, module, at, 0, ", body=");
+        put_callee(out, module, at, 1, ", condition=", sign);
+        put_callee(out, module, at, 0, ", body=", sign);
         return;
     case HLO_OP_SELECT_AND_SCATTER:
-        put_callee(out, module, at, 0, ", select=");
-        put_callee(out, module, at, 1, ", scatter=");
+        put_callee(out, module, at, 0, ", select=", sign);
+        put_callee(out, module, at, 1, ", scatter=", sign);
         return;
     case HLO_OP_CONDITIONAL:
-        put_conditional(out, module, at);
+        put_conditional(out, module, at, sign);
         return;
     case HLO_OP_CALL:
     case HLO_OP_MAP:
@@ -685,23 +688,23 @@ static void put_callees(struct output *out, const struct hlo_module *module,
     case HLO_OP_SCATTER:
     case HLO_OP_SORT:
     case HLO_OP_TOPK:
-        put_callee(out, module, at, 0, ", to_apply=");
+        put_callee(out, module, at, 0, ", to_apply=", sign);
         if (at->opcode == HLO_OP_CALL)
             put_flag(out, at, HLO_COMPOSITE, "is_composite");
         return;
     case HLO_OP_CUSTOM_CALL:
         for (uint32_t i = 0; i < at->callee_count; i++)
-            put_callee(out, module, at, i, i ? ", " : ", called_computations={");
+            put_callee(out, module, at, i, i ? ", " : ", called_computations={", sign);
         output_char(out, '}');
         return;
     default:
         for (uint32_t i = 0; i < at->callee_count; i++)
-            put_callee(out, module, at, i, i ? ", " : ", calls=");
+            put_callee(out, module, at, i, i ? ", " : ", calls=", sign);
         return;
     }
 }
 
-static bool is_json(struct text value)
+bool is_json(struct text value)
 {
     return value.size >= 2 && value.data[0] == '{' && value.data[value.size - 1] == '}';
 }
@@ -713,9 +716,8 @@ static bool attribute_before(const void *a, const void *b, const void *context)
                         hlo_text(*(const struct pb_reader *)b, 1)) < 0;
 }
 
-static void put_frontend(struct output *out, const struct hlo_instruction *at)
+void put_frontend(struct output *out, struct pb_reader in, const char *before)
 {
-    struct pb_reader in = hlo_message(at->bytes, HLO_FRONTEND);
     struct pb_field field;
     ARRAY(struct pb_reader) entries = {0};
     while (pb_next(&in, &field))
@@ -724,7 +726,7 @@ static void put_frontend(struct output *out, const struct hlo_instruction *at)
     sort_items(entries.items, entries.count, sizeof *entries.items, attribute_before, NULL);
     for (size_t i = 0; i < entries.count; i++) {
         struct text value = hlo_text(entries.items[i], 2);
-        output_text(out, i ? "," : ", frontend_attributes={");
+        output_text(out, i ? "," : before);
         put_text(out, hlo_text(entries.items[i], 1));
         output_char(out, '=');
         if (is_json(value)) {
@@ -741,7 +743,7 @@ static void put_frontend(struct output *out, const struct hlo_instruction *at)
 }
 
 static void put_predecessors(struct output *out, const struct hlo_module *module,
-                             const struct hlo_instruction *at)
+                             const struct hlo_instruction *at, const char *sign)
 {
     struct pb_reader in = at->bytes;
     struct pb_field field;
@@ -751,7 +753,8 @@ static void put_predecessors(struct output *out, const struct hlo_module *module
             hlo_numbers_add(&ids, &field);
     for (size_t i = 0; i < ids.count; i++) {
         uint32_t index = idmap_get(&module->by_id, (uint64_t)ids.items[i]);
-        output_text(out, i ? ", %" : ", control-predecessors={%");
+        output_text(out, i ? ", " : ", control-predecessors={");
+        output_text(out, sign);
         if (index != IDMAP_NONE)
             put_text(out, module->instructions.items[index].name);
     }
@@ -774,11 +777,22 @@ static void put_shardings(struct output *out, const struct hlo_instruction *at)
 }
 
 void put_attributes(struct output *out, const struct hlo_module *module,
-                    const struct hlo_instruction *at)
+                    const struct hlo_instruction *at, const char *sign)
 {
     put_of_opcode(out, at);
-    put_callees(out, module, at);
-    put_shardings(out, at);
-    put_frontend(out, at);
-    put_predecessors(out, module, at);
+    put_callees(out, module, at, sign);
+    struct pb_reader in = at->bytes;
+    struct pb_field field;
+    bool has_sharding = false, has_frontend = false, has_predecessors = false;
+    while (pb_next(&in, &field)) {
+        has_sharding |= field.tag >> 3 == HLO_SHARDING;
+        has_frontend |= field.tag >> 3 == HLO_FRONTEND;
+        has_predecessors |= field.tag >> 3 == HLO_CONTROL;
+    }
+    if (has_sharding)
+        put_shardings(out, at);
+    if (has_frontend)
+        put_frontend(out, hlo_message(at->bytes, HLO_FRONTEND), ", frontend_attributes={");
+    if (has_predecessors)
+        put_predecessors(out, module, at, sign);
 }

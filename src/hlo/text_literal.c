@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHOWN_ELEMENTS = 10, SHOWN_RANK = 8 };
+enum { SHOWN_RANK = 8 };
 
 /* The fewest digits that are enough for the type, or, when these do not give the number back, as
  * many as always are. */
@@ -81,7 +81,7 @@ static void put_float_bits(struct output *out, uint32_t type, const uint8_t *at)
     }
 }
 
-static void put_integer(struct output *out, uint32_t type, const uint8_t *at)
+static void put_integer_bits(struct output *out, uint32_t type, const uint8_t *at)
 {
     uint64_t value = 0;
     uint32_t bits = hlo_type_bits(type);
@@ -107,19 +107,21 @@ static void put_element(struct output *out, uint32_t type, const uint8_t *at, bo
     } else if (type == HLO_PRED && is_scalar) {
         output_text(out, *at ? "true" : "false");
     } else {
-        put_integer(out, type, at);
+        put_integer_bits(out, type, at);
     }
 }
 
-/* Braces around each dimension; with spaces where there are braces inside. */
+/* Braces around each dimension, with spaces when there are several: around the elements of the last
+ * one only when these are several as well. */
 static void put_elements(struct output *out, const struct hlo_shape *shape, const uint8_t *data,
                          int64_t count)
 {
     uint32_t width = hlo_type_bits(shape->type) / 8;
     int64_t at[SHOWN_RANK] = {0};
     uint32_t rank = shape->rank;
+    bool is_wide = rank > 1 && shape->dimensions[rank - 1] > 1;
     for (uint32_t d = 0; d < rank; d++)
-        output_text(out, d + 1 < rank ? "{ " : "{");
+        output_text(out, d + 1 < rank || is_wide ? "{ " : "{");
     for (int64_t i = 0; i < count; i++) {
         put_element(out, shape->type, data + i * width, false);
         uint32_t d = rank, closed = 0;
@@ -130,23 +132,23 @@ static void put_elements(struct output *out, const struct hlo_shape *shape, cons
             closed++;
         }
         for (uint32_t c = 0; c < closed; c++)
-            output_text(out, c > 0 ? " }" : "}");
+            output_text(out, c > 0 || is_wide ? " }" : "}");
         if (i + 1 == count)
             return;
         output_text(out, ", ");
         for (uint32_t c = closed; c-- > 0;)
-            output_text(out, c > 0 ? "{ " : "{");
+            output_text(out, c > 0 || is_wide ? "{ " : "{");
     }
 }
 
-void put_literal(struct output *out, const struct hlo_instruction *at)
+void put_literal(struct output *out, const struct hlo_instruction *at, int64_t most_elements)
 {
     struct pb_reader in = hlo_message(at->bytes, HLO_LITERAL);
     int64_t count = hlo_elements(&at->shape);
     struct arena memory = {0};
     struct error err;
     uint8_t *data = NULL;
-    if (count > 0 && count <= SHOWN_ELEMENTS && at->shape.rank <= SHOWN_RANK)
+    if (count > 0 && count <= most_elements && at->shape.rank <= SHOWN_RANK)
         data = hlo_literal_read(&memory, in, &at->shape, &err);
     if (!data)
         output_text(out, "{...}");

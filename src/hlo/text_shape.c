@@ -22,8 +22,11 @@ enum {
 void put_list(struct output *out, const int64_t *list, uint32_t count)
 {
     output_char(out, '{');
-    for (uint32_t i = 0; i < count; i++)
-        output_format(out, "%s%" PRId64, i ? "," : "", list[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            output_char(out, ',');
+        put_integer(out, list[i]);
+    }
     output_char(out, '}');
 }
 
@@ -41,7 +44,7 @@ static void put_numbers(struct output *out, struct pb_reader in, uint32_t number
         if (numbers.items[i] == INT64_MIN) /* a dimension that is combined with the next */
             output_char(out, '*');
         else
-            output_format(out, "%" PRId64, numbers.items[i]);
+            put_integer(out, numbers.items[i]);
     }
     array_free(&numbers);
 }
@@ -106,8 +109,31 @@ static void put_details(struct output *out, struct pb_reader layout)
     put_layout_number(out, layout, LAYOUT_PREFIX_BYTES, "M");
 }
 
+/* Nothing but the order of the dimensions, packed, as nearly all have it. */
+static bool put_plain_layout(struct output *out, struct pb_reader layout)
+{
+    struct pb_field field;
+    uint64_t dimension;
+    if (!pb_next(&layout, &field) || field.tag != PB_TAG(LAYOUT_MINOR_TO_MAJOR, PB_BYTES))
+        return false;
+    for (struct pb_field other; pb_next(&layout, &other);)
+        if (other.tag != PB_TAG(LAYOUT_TAIL_ALIGNMENT, PB_VARINT) || other.value != 1)
+            return false;
+    struct pb_reader in = pb_enter(&field);
+    output_char(out, '{');
+    for (bool is_first = true; in.at < in.end && pb_varint(&in, &dimension); is_first = false) {
+        if (!is_first)
+            output_char(out, ',');
+        put_integer(out, (int64_t)dimension);
+    }
+    output_char(out, '}');
+    return true;
+}
+
 static void put_layout(struct output *out, const struct hlo_shape *shape)
 {
+    if (shape->rank > 0 && put_plain_layout(out, shape->layout))
+        return;
     struct output details;
     output_memory(&details);
     put_details(&details, shape->layout);
@@ -150,9 +176,13 @@ void hlo_put_shape(struct output *out, const struct hlo_shape *shape, bool with_
     const char *name = hlo_type_name(shape->type);
     output_text(out, name ? name : "invalid");
     output_char(out, '[');
-    for (uint32_t i = 0; i < shape->rank; i++)
-        output_format(out, "%s%s%" PRId64, i ? "," : "", is_dynamic(shape, i) ? "<=" : "",
-                      shape->dimensions[i]);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (i > 0)
+            output_char(out, ',');
+        if (is_dynamic(shape, i))
+            output_text(out, "<=");
+        put_integer(out, shape->dimensions[i]);
+    }
     output_char(out, ']');
     /* An array that has a layout has its order, unless it is a scalar. */
     if (with_layout && shape->layout.at != shape->layout.end)

@@ -28,9 +28,15 @@ static bool is_program(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Beside this library, as installed, in a build, or all in one folder; else a name for PATH. */
+/* The one that KYMO names; beside this library, as installed, in a build, or all in one folder;
+ * else a name for PATH. */
 static void find_program(char program[static PATH_MAX])
 {
+    const char *named = secure_getenv("KYMO");
+    if (named && *named) {
+        snprintf(program, PATH_MAX, "%s", named);
+        return;
+    }
     static const char *const places[] = {KYMO_BINDIR "/kymo", "../bin/kymo", "kymo"};
     Dl_info info;
     char library[PATH_MAX], *slash = NULL;
@@ -46,8 +52,7 @@ static void find_program(char program[static PATH_MAX])
     snprintf(program, PATH_MAX, "kymo");
 }
 
-static bool spawn(pid_t *child, const char *session, const char *path, const char *log,
-                  enum profile_use use)
+static bool spawn(pid_t *child, const struct profile_files *files, enum profile_use use)
 {
     static const char *const names[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
     enum { NAMES = sizeof names / sizeof *names };
@@ -62,10 +67,15 @@ static bool spawn(pid_t *child, const char *session, const char *path, const cha
             count++;
         }
     }
-    const char *arguments[] = {"kymo", "convert", "--log-level", "error", "--jobs",
-                               "1",    session,   path,          NULL,    NULL};
+    const char *arguments[16] = {"kymo",   "convert", "--log-level",  "error",
+                                 "--jobs", "1",       files->session, files->profile};
+    size_t next = 8;
     if (use == PROFILE_PLANES)
-        arguments[sizeof arguments / sizeof *arguments - 2] = "--epoch-times";
+        arguments[next++] = "--epoch-times";
+    if (files->other) {
+        arguments[next++] = "--merge";
+        arguments[next] = files->other;
+    }
     find_program(program);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -76,7 +86,7 @@ static bool spawn(pid_t *child, const char *session, const char *path, const cha
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, files->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
@@ -103,14 +113,14 @@ static void read_log(const char *log, char *line, size_t size)
     snprintf(line, size, "%.240s", message ? message + 2 : text);
 }
 
-bool profile_make(const char *session, const char *path, const char *log, enum profile_use use,
-                  bool (*is_over)(void), struct status *status)
+bool profile_make(const struct profile_files *files, enum profile_use use, bool (*is_over)(void),
+                  struct status *status)
 {
     pid_t child;
     bool was_killed = false;
     struct stat file;
     char line[256];
-    if (!spawn(&child, session, path, log, use))
+    if (!spawn(&child, files, use))
         return status_set(status, GRPC_INTERNAL,
                           "The profile cannot be made: the program kymo cannot be run: %s.",
                           strerror(errno));
@@ -123,9 +133,9 @@ bool profile_make(const char *session, const char *path, const char *log, enum p
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
     }
     /* It is there if it is complete. */
-    if (stat(path, &file) == 0)
+    if (stat(files->profile, &file) == 0)
         return true;
-    read_log(log, line, sizeof line);
+    read_log(files->log, line, sizeof line);
     return status_set(status, GRPC_INTERNAL, "The profile cannot be made: %s.",
                       line[0] ? line : "the program kymo has failed");
 }

@@ -37,11 +37,20 @@ static struct {
 
 static void (*_Atomic start_hook)(const void *options, size_t size);
 static void (*_Atomic stop_hook)(void);
+static void (*_Atomic other_begin)(const void *options, size_t size);
+static void (*_Atomic other_end)(const char *path);
 
 void recording_set_hooks(void (*start)(const void *options, size_t size), void (*stop)(void))
 {
     atomic_store(&start_hook, start);
     atomic_store(&stop_hook, stop);
+}
+
+void recording_set_merged(void (*begin)(const void *options, size_t size),
+                          void (*end)(const char *path))
+{
+    atomic_store(&other_begin, begin);
+    atomic_store(&other_end, end);
 }
 
 /* ---- Fork ---------------------------------------------------------------------------------- */
@@ -125,6 +134,22 @@ static void record(struct session *session)
     session_stop(session);
 }
 
+/* Another profiler, unless the capture cannot begin as the program is recorded already. */
+static bool begin_other(void)
+{
+    void (*begin)(const void *, size_t) = kymo_ticks() == 0 ? atomic_load(&other_begin) : NULL;
+    if (begin)
+        begin(recording.options, recording.request.options_size);
+    return begin != NULL;
+}
+
+static void end_other(const char *path)
+{
+    void (*end)(const char *) = atomic_load(&other_end);
+    if (end)
+        end(path);
+}
+
 static bool make_profile(struct session *session, struct recorded *result)
 {
     struct stat file;
@@ -147,9 +172,16 @@ static void capture(struct recorded *result)
 {
     struct session session;
     wait_for_start(recording.request.start_ns);
-    if (is_cancelled() || !session_start(&session, recording.request.level, &result->status))
+    if (is_cancelled())
         return;
-    record(&session);
+    bool has_other = begin_other();
+    bool is_started = session_start(&session, recording.request.level, &result->status);
+    if (is_started)
+        record(&session);
+    if (has_other)
+        end_other(is_started ? session.other : NULL);
+    if (!is_started)
+        return;
     if (!is_cancelled())
         make_profile(&session, result);
     session_remove(&session);

@@ -26,6 +26,8 @@ struct recorded {
 bool recording_take(struct recorded *recorded);
 
 void recording_set_hooks(void (*start)(const void *options, size_t size), void (*stop)(void));
+void recording_set_merged(void (*begin)(const void *options, size_t size),
+                          void (*end)(const char *path));
 
 /* Around a fork. */
 void recording_lock(void);

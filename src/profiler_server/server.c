@@ -388,12 +388,19 @@ void kymo_serve_hooks(void (*start)(const void *options, size_t size), void (*st
     recording_set_hooks(start, stop);
 }
 
+void kymo_serve_merged(void (*begin)(const void *options, size_t size),
+                       void (*end)(const char *path))
+{
+    recording_set_merged(begin, end);
+}
+
 /* At exit a capture's files are removed, if its thread is not held up by a hook. */
 __attribute__((destructor)) static void stop_with_program(void)
 {
     if (!server.is_running)
         return;
     recording_set_hooks(NULL, NULL); /* what they are in may have ended already */
+    recording_set_merged(NULL, NULL);
     atomic_store(&server.is_stopping, true);
     wake_up();
     for (int i = 0; i < EXIT_MS && !atomic_load(&server.is_over); i++)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TREE_DESCRIPTORS = 8, SAMPLES_MS = 100 /* of CPUs and memory: captures are short */ };
 
@@ -35,8 +36,10 @@ static bool make_folder(struct session *session, struct status *status)
     const char *place = secure_getenv("TMPDIR");
     int size = snprintf(session->folder, PATH_MAX, "%s/kymo-server.XXXXXX",
                         place && *place ? place : "/var/tmp");
-    if (size < PATH_MAX && mkdtemp(session->folder))
+    if (size < PATH_MAX && mkdtemp(session->folder)) {
+        snprintf(session->other, sizeof session->other, "%s/other.xplane.pb", session->folder);
         return true;
+    }
     int problem = errno;
     session->folder[0] = '\0';
     return status_set(status, GRPC_INTERNAL, "There is no place for temporary files: %s.",
@@ -89,7 +92,12 @@ bool session_convert(struct session *session, enum profile_use use, bool (*is_ov
     char log[PATH_MAX + 32];
     snprintf(session->profile, sizeof session->profile, "%s/profile.xplane.pb", session->folder);
     snprintf(log, sizeof log, "%s/log", session->folder);
-    return profile_make(session->directory, session->profile, log, use, is_over, status);
+    const struct profile_files files = {.session = session->directory,
+                                        .other = access(session->other, F_OK) == 0 ? session->other
+                                                                                   : NULL,
+                                        .profile = session->profile,
+                                        .log = log};
+    return profile_make(&files, use, is_over, status);
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

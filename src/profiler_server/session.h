@@ -13,6 +13,7 @@
 struct session {
     char folder[PATH_MAX];       /* empty: none */
     char directory[PATH_MAX];    /* of the recording, in the folder */
+    char other[PATH_MAX + 32];   /* XPlane of another profiler, to be merged if it is there */
     char profile[PATH_MAX + 32]; /* XPlane, once it is made */
 };
 

@@ -3,6 +3,7 @@
  */
 #include "serve/access.h"
 
+#include "serve/assets.h"
 #include "serve/guesses.h"
 
 #include <arpa/inet.h>
@@ -13,7 +14,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define COOKIE "kymo_token"
+#define COOKIE       "kymo_token"
+#define FRAME_COOKIE "kymo_frame_token"
 
 struct access {
     char *host; /* as given with --host */
@@ -172,13 +174,14 @@ static bool matches_token(const struct access *access, struct text given)
 }
 
 /* The first one only: several in one header would be several guesses per request. */
-static struct text find_cookie(const char *cookies)
+static struct text find_cookie(const char *cookies, const char *name)
 {
+    size_t name_size = strlen(name);
     while (cookies && *cookies) {
         cookies += strspn(cookies, " ;");
         size_t size = strcspn(cookies, ";");
-        if (strncmp(cookies, COOKIE "=", sizeof COOKIE) == 0)
-            return (struct text){cookies + sizeof COOKIE, size - sizeof COOKIE};
+        if (size > name_size && memcmp(cookies, name, name_size) == 0 && cookies[name_size] == '=')
+            return (struct text){cookies + name_size + 1, size - name_size - 1};
         cookies += size;
     }
     return (struct text){NULL, 0};
@@ -255,7 +258,7 @@ static void reply_redirect_page(const struct request *request, struct reply *rep
 }
 
 /* Where a request may carry a token; each may be absent. */
-enum token_source { IN_HEADER, IN_COOKIE, IN_URL, TOKEN_SOURCES };
+enum token_source { IN_HEADER, IN_COOKIE, IN_FRAME_COOKIE, IN_URL, TOKEN_SOURCES };
 
 static void find_tokens(const struct request *request, struct text tokens[TOKEN_SOURCES])
 {
@@ -263,7 +266,8 @@ static void find_tokens(const struct request *request, struct text tokens[TOKEN_
     const char *argument = request_argument(request, "token");
     bool is_bearer = bearer && strncasecmp(bearer, "Bearer ", 7) == 0;
     tokens[IN_HEADER] = is_bearer ? text_of(bearer + 7) : (struct text){NULL, 0};
-    tokens[IN_COOKIE] = find_cookie(request_header(request, "Cookie"));
+    tokens[IN_COOKIE] = find_cookie(request_header(request, "Cookie"), COOKIE);
+    tokens[IN_FRAME_COOKIE] = find_cookie(request_header(request, "Cookie"), FRAME_COOKIE);
     tokens[IN_URL] = argument ? text_of(argument) : (struct text){NULL, 0};
 }
 
@@ -279,6 +283,20 @@ static bool refuse_token(struct reply *reply, enum guess_state state)
     reply_error(reply, MHD_HTTP_UNAUTHORIZED,
                 "access token required; the URL printed at startup contains it");
     return false;
+}
+
+/*
+ * Browsers send the first cookie in frames only where the page around has the same host name as
+ * this one. A notebook on 127.0.0.1 is another site than localhost: there the second one is sent,
+ * which is kept for that site alone. Not all browsers take it without TLS.
+ */
+static void set_cookies(const struct access *access, struct request *request)
+{
+    request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", access->token);
+    if (assets_allowed_in_frames())
+        request->frame_cookie =
+            path_format(FRAME_COOKIE "=%s; Path=/; HttpOnly; SameSite=None; Secure; Partitioned",
+                        access->token);
 }
 
 static bool check_token(const struct access *access, struct request *request, struct reply *reply)
@@ -299,13 +317,14 @@ static bool check_token(const struct access *access, struct request *request, st
     enum guess_state state = guesses_admit(access->guesses, request, hash);
     if (state != GUESS_CHECK)
         return refuse_token(reply, state);
-    if (matches_token(access, tokens[IN_HEADER]) || matches_token(access, tokens[IN_COOKIE]))
+    if (matches_token(access, tokens[IN_HEADER]) || matches_token(access, tokens[IN_COOKIE]) ||
+        matches_token(access, tokens[IN_FRAME_COOKIE]))
         return true;
     if (!matches_token(access, tokens[IN_URL])) {
         guesses_add(access->guesses, request, hash);
         return refuse_token(reply, state);
     }
-    request->cookie = path_format(COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict", access->token);
+    set_cookies(access, request);
     bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
     if (!is_api)
         reply_redirect_page(request, reply);

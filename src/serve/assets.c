@@ -10,7 +10,7 @@
 #define POLICY                                                                                     \
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "     \
     "data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self' blob:; manifest-src "     \
-    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+    "'self'; base-uri 'self'; form-action 'none'; frame-ancestors "
 
 static bool in_frames; /* set before the server starts */
 

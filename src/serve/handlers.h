@@ -13,6 +13,7 @@ handler get_tracks, post_timeline;
 handler get_event, get_search, post_selection, post_flame;
 handler list_markers, get_markers, put_markers, delete_markers;
 handler list_tables, post_sql, search_database;
+handler list_tools, get_tool;
 handler get_export, get_source;
 handler get_captures, post_capture;
 handler post_upload, begin_file, put_file, process_upload, delete_upload, list_uploads;

@@ -189,6 +189,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     upload_close(request->upload);
     output_discard(&request->body);
     mem_free(request->cookie);
+    mem_free(request->frame_cookie);
     mem_free(request->uri);
     mem_free(request->decoded);
     mem_free(request);
@@ -264,6 +265,8 @@ static enum MHD_Result send_reply(struct request *request, struct reply *reply)
     add_headers(response, reply);
     if (request->cookie)
         MHD_add_response_header(response, "Set-Cookie", request->cookie);
+    if (request->frame_cookie)
+        MHD_add_response_header(response, "Set-Cookie", request->frame_cookie);
     enum MHD_Result result = MHD_queue_response(request->connection, reply->status, response);
     MHD_destroy_response(response);
     output_discard(&reply->body);

@@ -70,6 +70,8 @@ enum {
     RENDER_WAIT_S = 10,
     MAX_HITS = 10000,
     MAX_TRACKS = 10000,
+    TOOL_MAX_ROWS = 50000, /* of a table of a tool */
+    TOOL_MAX_WIDTH = 1000, /* of a graph */
 };
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)

@@ -24,6 +24,8 @@ const struct route routes[] = {
     {"DELETE", "profiles/*/markers/*", delete_markers, SMALL_BODY, NULL},
     {"GET", "profiles/*/tables", list_tables, 0, NULL},
     {"POST", "profiles/*/sql", post_sql, MEDIUM_BODY, NULL},
+    {"GET", "tools", list_tools, 0, NULL},
+    {"GET", "profiles/*/tools/*", get_tool, 0, NULL},
     {"GET", "profiles/*/export", get_export, 0, NULL},
     {"GET", "profiles/*/source", get_source, 0, NULL},
     {"POST", "db/*/_search", search_database, MEDIUM_BODY, NULL},

@@ -52,7 +52,7 @@ struct request {
     const char *parameters[MAX_PARAMETERS]; /* segments matched by * in the route */
     const char *const *rest;                /* segments matched by ** */
     size_t rest_count;
-    char *cookie; /* Set-Cookie, or NULL */
+    char *cookie, *frame_cookie; /* Set-Cookie, or NULL */
     bool is_begun, is_over_limit;
     struct output body;
     struct upload *upload; /* receives the body instead of `body` */

@@ -3,8 +3,6 @@
  */
 #include "stats/relations.h"
 
-#include "store/store.h"
-
 /* A kernel's name as it is recorded, or without its return type, namespaces, template arguments and
  * parameters. */
 #define FULL_NAME "k.name"
@@ -149,54 +147,9 @@ static const enum table_number tables[] = {
     TABLE_TRACKS,  TABLE_RUNS,   TABLE_MODULES,     TABLE_OPERATIONS,
 };
 
-static const char *sql_type(enum field_type type)
-{
-    switch (type) {
-    case FIELD_INT64:
-        return "BIGINT";
-    case FIELD_INT32:
-        return "INTEGER";
-    case FIELD_FLOAT32:
-        return "FLOAT";
-    case FIELD_FLOAT64:
-        return "DOUBLE";
-    case FIELD_BOOL:
-        return "BOOLEAN";
-    case FIELD_TEXT_LIST:
-        return "VARCHAR[]";
-    case FIELD_INT64_LIST:
-        return "BIGINT[]";
-    default:
-        return "VARCHAR";
-    }
-}
-
-static void put_empty(struct output *sql, const struct table_schema *table)
-{
-    output_format(sql, "%s AS (SELECT ", table->name);
-    for (size_t i = 0; i < table->field_count; i++)
-        output_format(sql, "%sNULL::%s AS \"%s\"", i ? ", " : "", sql_type(table->fields[i].type),
-                      table->fields[i].name);
-    output_text(sql, " WHERE false), ");
-}
-
 bool relations_missing(struct output *sql, struct sql_connection *connection, struct error *err)
 {
-    enum { COUNT = sizeof tables / sizeof *tables };
-    bool is_there[COUNT] = {0};
-    struct sql_result *result = NULL;
-    size_t rows = 1;
-    bool ok = sql_query(&result, connection, "SHOW TABLES", err);
-    while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
-        for (size_t row = 0; row < rows; row++)
-            for (size_t i = 0; i < COUNT; i++)
-                is_there[i] |=
-                    text_equal(sql_value(result, row, 0), text_of(table_schemas[tables[i]].name));
-    sql_free(result);
-    for (size_t i = 0; ok && i < COUNT; i++)
-        if (!is_there[i])
-            put_empty(sql, &table_schemas[tables[i]]);
-    return ok;
+    return missing_put(sql, connection, tables, sizeof tables / sizeof *tables, err);
 }
 
 void relations_put(struct output *sql, const struct output *missing, bool has_base_names)

@@ -8,6 +8,7 @@
 
 #include "export/export.h"
 #include "sql/sql.h"
+#include "store/store.h"
 
 enum report_kind {
     REPORT_SUMMARY, /* one of those that are shown when none is named */
@@ -50,5 +51,10 @@ struct stats_options {
 bool stats_write(struct sql_connection *connection, const struct report_choice *choices,
                  size_t count, const struct stats_options *options, struct output *out,
                  size_t *written, struct error *err);
+
+/* Definitions, for a WITH clause, of those of the tables that the profile does not have, as tables
+ * without rows are not written, and of those that lack columns, as earlier versions had fewer. */
+bool missing_put(struct output *sql, struct sql_connection *connection,
+                 const enum table_number *tables, size_t count, struct error *err);
 
 #endif

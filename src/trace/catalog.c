@@ -28,7 +28,6 @@ void catalog_free(struct catalog *catalog)
     array_free(&catalog->names);
     array_free(&catalog->hosts);
     array_free(&catalog->messages);
-    array_free(&catalog->parts);
     intern_free(&catalog->strings);
     arena_free(&catalog->arena);
 }
@@ -57,6 +56,8 @@ struct track *catalog_add_track(struct catalog *catalog, uint32_t parent, enum t
 {
     struct track *track = array_push(&catalog->tracks);
     *track = (struct track){.parent = parent, .level = level};
+    if (catalog->hosts.count > 0)
+        track->host = (uint32_t)catalog->hosts.count - 1;
     if (parent != TRACK_NONE)
         track->source = catalog->tracks.items[parent].source;
     return track;

@@ -81,7 +81,8 @@ struct track {
     enum track_level level;
     enum source_role source; /* for lanes, that of their source */
     enum lane_role lane;
-    uint8_t core; /* groups lanes of a source: 1 for a TPU's sparse cores, otherwise 0 */
+    uint8_t core;  /* groups lanes of a source: 1 for a TPU's sparse cores, otherwise 0 */
+    uint32_t host; /* that it was found in: the last that the catalog had then */
     uint32_t name, display_name;
     int64_t id;       /* the source's number for it: pid, thread or line id */
     int64_t sort_key; /* among its siblings */
@@ -166,11 +167,6 @@ struct program {
     struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };
 
-/* Where the tracks and hosts of a part end in a catalog that was merged of several. */
-struct catalog_part {
-    uint32_t tracks, hosts;
-};
-
 struct catalog {
     const char *format; /* lives as long as the catalog, e.g. "xplane"; of several "a+b" */
     struct intern strings;
@@ -182,8 +178,7 @@ struct catalog {
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;
-    ARRAY(struct catalog_part) parts; /* empty unless it was merged */
-    int64_t start_epoch_ns;           /* of time 0; TIME_UNSET when unknown */
+    int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
     bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */
     bool is_sampled; /* devices were recorded in windows: nothing says what they did between them */

@@ -42,4 +42,17 @@ static inline uint32_t mock_result(const char *variable, const char *text)
     return 0;
 }
 
+/* Writes a call to the log; returns the result it shall have. */
+__attribute__((format(printf, 3, 4))) static inline uint32_t
+mock_called(const char *log, const char *errors, const char *format, ...)
+{
+    char call[128];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(call, sizeof call, format, values);
+    va_end(values);
+    mock_log(log, call);
+    return mock_result(errors, call);
+}
+
 #endif

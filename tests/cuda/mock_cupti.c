@@ -39,17 +39,7 @@ static struct {
 
 /* ---- Calls --------------------------------------------------------------------------------- */
 
-/* Writes the call to the log; returns the result it shall have. */
-static uint32_t called(const char *format, ...)
-{
-    char call[128];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(call, sizeof call, format, values);
-    va_end(values);
-    mock_log("MOCK_CUPTI_LOG", call);
-    return mock_result("MOCK_CUPTI_ERRORS", call);
-}
+#define called(...) mock_called("MOCK_CUPTI_LOG", "MOCK_CUPTI_ERRORS", __VA_ARGS__)
 
 #define RETURN_ERROR(...)                                                                          \
     do {                                                                                           \

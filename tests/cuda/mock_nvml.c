@@ -13,16 +13,7 @@
 #define API __attribute__((visibility("default")))
 enum { DONE = 0, NOT_SUPPORTED = 3, NOT_FOUND = 6 };
 
-static uint32_t called(const char *format, ...)
-{
-    char call[128];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(call, sizeof call, format, values);
-    va_end(values);
-    mock_log("MOCK_NVML_LOG", call);
-    return mock_result("MOCK_NVML_ERRORS", call);
-}
+#define called(...) mock_called("MOCK_NVML_LOG", "MOCK_NVML_ERRORS", __VA_ARGS__)
 
 /* A number that no call had before; calls come from one thread. */
 static uint32_t next_value(void)

@@ -65,16 +65,7 @@ static void check(bool is_right, const char *what)
     abort();
 }
 
-static uint32_t called(const char *format, ...)
-{
-    char call[128];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(call, sizeof call, format, values);
-    va_end(values);
-    mock_log("MOCK_CUPTI_LOG", call);
-    return mock_result("MOCK_CUPTI_ERRORS", call);
-}
+#define called(...) mock_called("MOCK_CUPTI_LOG", "MOCK_CUPTI_ERRORS", __VA_ARGS__)
 
 #define ENTER(expected, ...)                                                                       \
     do {                                                                                           \

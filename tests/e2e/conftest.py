@@ -146,14 +146,26 @@ def capture(request):
     return DATA / "xplane" / f"{request.param}.xplane.pb"
 
 
-@pytest.fixture(scope="session")
-def run_neff(tmp_path_factory):
-    """The program that compiles and runs graphs: of the build under test."""
+def tool_of_the_build(directory, name, libraries):
+    """A program of tests/tools: that of the build under test."""
     kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
     if kymo != (ROOT / "bin" / "kymo").resolve():
-        return kymo.parents[1] / "unit" / "run-neff"
-    program = tmp_path_factory.mktemp("run_neff") / "run-neff"
-    libraries = [ROOT / "lib" / f"libkymo-{name}.a" for name in ("compile", "neuroncore", "neff", "wire", "base", "hardware")]
-    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", ROOT / "tests/tools/run_neff.c", "-o", program,
+        return kymo.parents[1] / "unit" / name
+    source = ROOT / "tests/tools" / f"{name.replace('-', '_')}.c"
+    libraries = [ROOT / "lib" / f"libkymo-{library}.a" for library in libraries]
+    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", source, "-o", directory / name,
                     *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
-    return program
+    return directory / name
+
+
+@pytest.fixture(scope="session")
+def run_neff(tmp_path_factory):
+    """The program that compiles and runs graphs."""
+    return tool_of_the_build(tmp_path_factory.mktemp("run_neff"), "run-neff",
+                             ["compile", "hlo", "neuroncore", "neff", "wire", "base", "hardware"])
+
+
+@pytest.fixture(scope="session")
+def read_hlo(tmp_path_factory):
+    """The program that prints what is made of an HLO module."""
+    return tool_of_the_build(tmp_path_factory.mktemp("read_hlo"), "read-hlo", ["hlo", "wire", "base"])

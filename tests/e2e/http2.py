@@ -4,6 +4,8 @@ import socket
 import struct
 import threading
 
+import brute_force
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, END_HEADERS = 1, 4
@@ -44,26 +46,9 @@ def message(data, flag=0):
 
 def fields(data):
     """{number: [values]} of a message."""
-    found, at = {}, 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        tag = number()
-        value = number()
-        if tag & 7 == 2:
-            at += value
-            value = data[at - value : at]
-        found.setdefault(tag >> 3, []).append(value)
+    found = {}
+    for number, value in brute_force.fields(data):
+        found.setdefault(number, []).append(value)
     return found
 
 

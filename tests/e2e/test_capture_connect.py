@@ -299,6 +299,14 @@ def test_busy_servers_are_tried_again(kymo, tmp_path, status, text):
 def test_errors_are_not_tried_again(kymo, tmp_path):
     result, service = try_answer(kymo, tmp_path, http2.reply(http2.failure(13, "broken")))
     assert result.returncode == 1 and len(service.requests) == 1
+    assert result.stderr.count("broken") == 1
+
+
+def test_when_all_hosts_fail_each_reason_is_said_once(kymo, tmp_path):
+    result = capture(kymo, tmp_path, "localhost:1,127.0.0.1:1", "--duration-ms", 100, "--retries", 0, "--options", "delay_ms=100")
+    *reasons, last = [line.partition("] ")[2] for line in result.stderr.splitlines() if "INFO" not in line]
+    assert [line.split(": ")[:2] for line in reasons] == [[host, "UNAVAILABLE"] for host in ("localhost:1", "127.0.0.1:1")]
+    assert last == "nothing was captured: all 2 hosts failed"
 
 
 def test_a_server_that_never_answers_is_given_up(kymo, tmp_path):

@@ -10,6 +10,7 @@ import gzip
 import json
 import resource
 import struct
+import tarfile
 
 import pytest
 from jax.profiler import ProfileData
@@ -644,3 +645,46 @@ def test_help_shows_both_forms(kymo):
     examples = text.split("\nexamples:\n")[1].splitlines()
     assert len(examples) == 4 and all(line.startswith("  kymo convert ") for line in examples)
     assert "\n  convert " in kymo.ok("--help")
+
+
+def counters_of(document):
+    """Samples by counter, as (time, value): by the name of its source and its own."""
+    tracks = {track["track"]: track for track in document["tracks"]}
+    found = collections.defaultdict(list)
+    for sample in document["trace_events"]:
+        lane = tracks[sample["track"]]
+        if lane.get("is_counter"):
+            name = lane.get("display_name") or lane["name"]
+            found[tracks[lane["parent"]]["name"], name].append((sample["start_ps"], sample["value"]))
+    return found
+
+
+def counter_table(kymo, capture):
+    """The rows of the summary's table."""
+    text = kymo.ok("view", capture, "--output-format", "summary-text")
+    return text.split("\nCounters\n")[1].split("\n\n")[0].splitlines()
+
+
+def sql_of(kymo, capture, folder):
+    query = ("SELECT timestamp, cpu_id, util_percent AS value FROM CpuUsage UNION ALL "
+             "SELECT timestamp, used_percent::VARCHAR, used_bytes FROM HostMemUsage ORDER BY ALL")
+    kymo.ok("view", capture, "--ingest-only", "--data-path", folder, "--display-name", "profile")
+    return kymo.ok("sql", "--data-path", folder, "profile", query, "--format", "csv")
+
+
+def test_counters_of_a_recording_have_the_same_values_names_and_units(kymo, tmp_path):
+    """Values that a recording has apart from args are the first stat, where XProf looks for them."""
+    with tarfile.open(DATA / "gpu" / "torch_mlp_h200.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    (recording,) = tmp_path.glob("*/*_pid_*")
+    target = convert(kymo, recording, tmp_path / "out.xplane.pb")
+    before = counters_of(kymo.document(recording))
+    assert {source for source, _ in before} >= {"cpu_util", "mem_usage"} and len(before) > 8
+    assert counters_of(kymo.document(target)) == before
+    values = {(plane.name, event.name, list(event.stats)[0]) for plane in ProfileData.from_file(str(target)).planes
+              for line in plane.lines if line.name == "_counters_" for event in line.events}
+    assert values == {(*counter, ("value", value)) for counter, samples in before.items() for _, value in samples}
+    table = counter_table(kymo, recording)
+    assert any(row.split()[:3] == ["memory", "in", "use"] for row in table)
+    assert sorted(counter_table(kymo, target)) == sorted(table)
+    assert sql_of(kymo, target, tmp_path / "a") == sql_of(kymo, recording, tmp_path / "b")

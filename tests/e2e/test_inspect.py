@@ -2,12 +2,14 @@
 
 import collections
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from jax.profiler import ProfileData
 
 import schema
 from conftest import ROOT
@@ -275,3 +277,24 @@ def test_damaged_session_files_are_refused_with_the_place(kymo, training, tmp_pa
         trace.write_bytes(flipped)
         result = kymo.run("view", out, "--output-format", "json")
         assert result.returncode in (0, 1), result.stderr
+
+
+def test_each_process_of_a_machine_becomes_a_file_of_its_own(kymo, annotated, tmp_path):  # noqa: F811
+    """All planes of a process are in its file, with the times they had, and none of a neighbour's."""
+    out = tmp_path / "out"
+    processes = [record(annotated, out, 20)[0] for _ in range(3)]
+    run = pathlib.Path(kymo.ok("convert", out, tmp_path / "logs").strip())
+    found = []
+    for path in run.iterdir():
+        (process,) = {dict(plane.stats)["process_id"] for plane in ProfileData.from_file(str(path)).planes
+                      if plane.name != "Task Environment"}  # fmt: skip
+        found.append(process)
+        before, after = kymo.document(out / f"i-0test_pid_{process}"), kymo.document(path)
+        assert {t["name"] for t in before["tracks"] if t["level"] == "source"} > {"/host:CPU", "mem_usage"}
+        assert [(e["name"], e["timestamp"], e["duration_ps"]) for e in sorted(before["trace_events"], key=time_and_name)] == [
+            (e["name"], e["timestamp"], e["duration_ps"]) for e in sorted(after["trace_events"], key=time_and_name)]
+    assert sorted(found) == sorted(processes)
+
+
+def time_and_name(event):
+    return event["start_ps"], event["name"], event["duration_ps"]

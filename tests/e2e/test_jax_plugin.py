@@ -106,7 +106,7 @@ def test_without_the_program_the_session_has_what_jax_records(tmp_path, installe
     libraries.mkdir()
     for library in ("libkymo-server.so", "libkymo.so.0"):
         (libraries / library).write_bytes((PACKAGE.parents[1] / library).read_bytes())
-    traced(installed, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere")
+    traced(installed, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere", KYMO="")
     trace = trace_of(tmp_path / "logs")
     assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
 

@@ -33,14 +33,15 @@ LAYERS = {
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
-    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote"],
     "stats": ["base", "sql", "store", "export"],
+    "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
+    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats",
+        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools",
         "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
     ],
 }

@@ -227,16 +227,19 @@ def test_a_program_that_ignores_its_children_is_captured(kymo, program, tmp_path
     session(capture(kymo, tmp_path, program.address, "--duration-ms", 10))
 
 
-def test_without_the_program_kymo_the_client_is_told(kymo, executable, tmp_path):
+def test_without_the_program_kymo_the_client_is_told_and_a_variable_can_name_it(kymo, executable, tmp_path):
     libraries = tmp_path / "lib"
     libraries.mkdir()
     for name in ("libkymo-server.so.0", "libkymo.so.0"):
         shutil.copy(LIBRARY / name, libraries / name)
     alone = compile(tmp_path / "alone", PROGRAMS / "served.c", f"-L{LIBRARY}", f"-Wl,-rpath,{libraries}", "-lkymo-server", "-lkymo", "-pthread")
-    program = Program(alone, tmp_path / "program", PATH=str(tmp_path)).serve()
-    result = capture(kymo, tmp_path / "logs", program.address, "--duration-ms", 10)
-    program.close()
-    assert result.returncode == 1 and "the program kymo cannot be run: No such file" in result.stderr
+    results = []
+    for named in ("", str(kymo.path)):
+        program = Program(alone, tmp_path / "program", PATH=str(tmp_path), KYMO=named).serve()
+        results.append(capture(kymo, tmp_path / "logs", program.address, "--duration-ms", 10))
+        program.close()
+    assert results[0].returncode == 1 and "the program kymo cannot be run: No such file" in results[0].stderr
+    assert results[1].returncode == 0, results[1].stderr
 
 
 # ---- A guest in the program ---------------------------------------------------------------------

@@ -99,6 +99,16 @@ def test_a_query_becomes_an_arrow_table_with_the_types_of_the_columns(profile):
     assert profile.sql("SELECT name FROM SystemProfileEvents WHERE false").num_rows == 0
 
 
+def test_a_query_becomes_a_data_frame_of_pandas(profile):
+    query = "SELECT name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, max(step_id) AS step FROM SystemProfileEvents GROUP BY ALL ORDER BY ALL"
+    frame, rows = profile.sql(query, format="pandas"), profile.sql(query, format="rows")
+    assert [kind.kind for kind in frame.dtypes[["count", "ms"]]] == ["i", "f"] and len(frame) == len(rows) > 50
+    assert frame["name"].tolist() == [row["name"] for row in rows]
+    assert frame["count"].tolist() == [row["count"] for row in rows]
+    assert frame["ms"].sum() == pytest.approx(sum(row["ms"] for row in rows))
+    assert frame["step"].isna().tolist() == [row["step"] is None for row in rows]
+
+
 def test_rows_steps_events_and_summary_are_those_of_the_program(kymo, profile):
     assert profile.sql("SELECT count(*) AS n FROM Step", format="rows") == [{"n": 20}]
     assert [step["number"] for step in profile.steps] == list(range(20))
@@ -115,6 +125,18 @@ def test_what_is_wrong_is_said(package, profile):
         profile.sql("SELECT 1", format="arow")
     with pytest.raises(FileNotFoundError):
         package.open("/none/of/these")
+
+
+def test_errors_are_the_programs_sentences_without_what_its_log_has_before_them(kymo, package, profile, tmp_path):
+    damaged = tmp_path / "a.xplane.pb"
+    damaged.write_bytes(b"\x0a\xff")
+    sentence = kymo.refuses("view", damaged, "--output-format", "summary-json").partition("] ")[2].strip()
+    with pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"):
+        package.open(damaged).summary
+    with pytest.raises(RuntimeError, match=f"^{re.escape(sentence)}$"):
+        package.open(damaged).serve()
+    with pytest.raises(ValueError, match="^Parser Error: syntax error"):
+        profile.sql("SELEC 1")
 
 
 def test_neither_pandas_nor_pyarrow_is_imported_unless_asked_for():

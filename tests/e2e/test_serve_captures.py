@@ -6,15 +6,10 @@ import time
 import pytest
 
 import http2
-from conftest import DATA, ROOT, Kymo
+from conftest import DATA
 from server import PATIENCE, Server
 
 MATMUL = (DATA / "xplane" / "jax_matmul_h200.xplane.pb").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def kymo():
-    return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))
 
 
 @pytest.fixture(scope="module")

@@ -11,16 +11,11 @@ import time
 import pytest
 
 import random_space
-from conftest import DATA, ROOT, Kymo
+from conftest import DATA
 from server import PATIENCE, Server
 
 GPT = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
 KINETO = (DATA / "kineto" / "compare_base.json.gz").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def kymo():
-    return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))
 
 
 @pytest.fixture(scope="module")

@@ -471,3 +471,27 @@ def test_each_threads_steps_have_their_own_periods(kymo, tmp_path):
     path.write_bytes(space.SerializeToString())
     period = kymo.json("view", path, "--output-format", "summary-json")["steps"]["period_ns"]
     assert (period["count"], period["min"], period["max"]) == (8, 2000.0, 2000.0)
+
+
+def test_a_step_that_is_annotated_in_two_planes_of_a_process_is_one(kymo, tmp_path):
+    """As Kymo inside jax.profiler writes them; what either plane has in it belongs to it. Of other processes and threads of one
+    plane, steps of one number are different ones."""
+    space = xspace.XSpace()
+    planes = [xspace.PlaneWriter(space, "/host:CPU", pid=1), xspace.PlaneWriter(space, "/host:CPU (Kymo)", pid=1)]
+    lines = [plane.line("python", 7) for plane in planes]
+    for i in range(4):
+        outer, inner = (0, 1) if i % 2 else (1, 0)
+        planes[outer].event(lines[outer], "train", i * 1000, 900, _r=1, step_num=i)
+        planes[inner].event(lines[inner], "train", i * 1000 + 10, 890, _r=1, step_num=i)
+        for plane, line in zip(planes, lines):
+            plane.event(line, "work", i * 1000 + 20, 100)
+    planes[1].event(lines[1], "eval", 4000, 100, _r=1, step_num=4)
+    planes[0].event(planes[0].line("other", 8), "train", 15, 100, _r=1, step_num=0)
+    other = xspace.PlaneWriter(space, "/host:CPU [2]", pid=2)
+    other.event(other.line("python", 9), "train", 20, 100, _r=1, step_num=0)
+    document = kymo.document(write(tmp_path / "two.xplane.pb", space))
+    assert [(step["name"], step["number"], step["start_ps"]) for step in document["steps"]] == [
+        ("train", 0, 0), ("train", 0, 15), ("train", 0, 20), ("train", 1, 1000), ("train", 2, 2000), ("train", 3, 3000), ("eval", 4, 4000)]
+    steps = collections.Counter((event["step"], event["name"]) for event in document["trace_events"])
+    assert [steps[number, "work"] for number in (0, 3, 4, 5)] == [2] * 4
+    assert [steps[number, "train"] for number in range(6)] == [2, 1, 1, 2, 2, 2]

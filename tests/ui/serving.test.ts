@@ -21,7 +21,7 @@ test('page and scripts are compressed, with an ETag for revalidation', async () 
   expect(html.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
   const text = await html.text()
-  const script = /src="(\/assets\/[^"]+\.js)"/.exec(text)![1]!
+  const script = /src="\.(\/assets\/[^"]+\.js)"/.exec(text)![1]!
   const first = await fetch(server.url + script)
   expect(first.headers.get('content-encoding')).toBe('gzip')
   expect(first.headers.get('content-type')).toMatch(/javascript/)

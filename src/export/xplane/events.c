@@ -85,6 +85,7 @@ struct event_context {
     const struct xspace_line *line;
     const struct batch *batch;
     uint64_t counter; /* metadata id of the counter, for formats other than XPlane; otherwise 0 */
+    uint64_t value;   /* metadata id of the stat that the counter's values need; otherwise 0 */
 };
 
 static uint64_t metadata_id(const struct event_context *context, uint32_t event)
@@ -102,7 +103,8 @@ static uint64_t metadata_id(const struct event_context *context, uint32_t event)
 /* XProf reads the value of a sample from its first stat. */
 static struct arg sample_arg(const struct event_context *context, uint32_t event, struct arg arg)
 {
-    if (context->counter != 0 && arg.type != ARG_INT && arg.type != ARG_UINT)
+    bool is_value = context->counter != 0 && context->value == 0;
+    if (is_value && arg.type != ARG_INT && arg.type != ARG_UINT)
         arg = (struct arg){
             .key = arg.key, .type = ARG_DOUBLE, .number = context->batch->value[event]};
     return arg;
@@ -163,9 +165,20 @@ static inline bool put_stat_fast(const struct event_context *context, struct out
     return true;
 }
 
+static void put_stat(const struct event_context *context, struct output *out, uint64_t id,
+                     const struct arg *arg)
+{
+    if (!put_stat_fast(context, out, id, arg))
+        xspace_put_stat(context->space, context->plane, out, XEVENT_STATS, id, arg);
+}
+
 static void put_stats(const struct event_context *context, struct output *out, uint32_t event)
 {
     struct arg_list args = batch_args(context->batch, event);
+    if (context->value != 0) {
+        struct arg value = {.type = ARG_DOUBLE, .number = context->batch->value[event]};
+        put_stat(context, out, context->value, &value);
+    }
     for (uint32_t i = 0; i < args.count; i++) {
         struct arg arg = args.items[i];
         if (i == 0)
@@ -173,8 +186,7 @@ static void put_stats(const struct event_context *context, struct output *out, u
         uint64_t id = arg.key == context->space->key_unknown
                           ? (uint64_t)context->plane->stat_unknown
                           : xspace_stat_id(context->plane, arg.key);
-        if (!put_stat_fast(context, out, id, &arg))
-            xspace_put_stat(context->space, context->plane, out, XEVENT_STATS, id, &arg);
+        put_stat(context, out, id, &arg);
     }
     if (context->space->xprof.is_needed)
         xspace_put_xprof_stats(context->space, context->plane, context->batch->type[event], &args,
@@ -269,6 +281,8 @@ static bool take_batch(struct sink *base, const struct batch *batch, unsigned nu
         .space = space, .line = line, .plane = &space->planes.items[line->plane], .batch = batch};
     if (line->is_counter && !space->is_copy)
         context.counter = idmap_get(&context.plane->types, xspace_counter(batch->track));
+    if (space->lacks_value[batch->track])
+        context.value = xspace_stat_id(context.plane, space->key_value);
     size_t start = 0;
     for (uint32_t event = 0, first = 0; event < batch->count; event++) {
         put_event(&context, &worker->buffer, event);

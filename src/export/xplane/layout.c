@@ -22,70 +22,43 @@ bool xspace_is_environment(const struct xspace *space, uint32_t plane)
                       TEXT("Task Environment"));
 }
 
-/* The host of a source, one of the first `hosts`. Sources are stored file by file, those of a file
- * before its lanes: a source after a lane belongs to the next host of that name. */
-static uint32_t host_of_source(const struct catalog *catalog, uint32_t source, uint32_t host,
-                               uint32_t hosts, bool is_behind_lane)
-{
-    uint32_t name = catalog->tracks.items[catalog_ancestor(catalog, source, TRACK_INSTANCE)].name;
-    bool may_stay = host < hosts && catalog->hosts.items[host].name == name;
-    if (may_stay &&
-        !(is_behind_lane && host + 1 < hosts && catalog->hosts.items[host + 1].name == name))
-        return host;
-    for (uint32_t next = host + 1; next < hosts; next++)
-        if (catalog->hosts.items[next].name == name)
-            return next;
-    return host;
-}
-
 static void add_plane(struct xspace *space, uint32_t host, uint32_t source)
 {
     *array_push(&space->planes) = (struct xspace_plane){.host = host, .source = source};
 }
 
 /* Hosts of other formats with a known start time get a Task Environment plane, as JAX writes it. */
-static void add_task_environment(struct xspace *space, uint32_t host)
-{
-    if (!space->is_copy && !space->guest &&
-        space->catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
-        add_plane(space, host, TRACK_NONE);
-}
-
-/* Adds the planes of the tracks and hosts of a part. */
-static void add_part(struct xspace *space, struct catalog_part first, struct catalog_part end)
+static void add_task_environments(struct xspace *space)
 {
     const struct catalog *catalog = space->catalog;
-    uint32_t host = first.hosts;
-    bool is_behind_lane = false, has_environment = false;
-    for (uint32_t i = first.tracks; i < end.tracks; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        if (track->level == TRACK_SOURCE) {
-            uint32_t next = host_of_source(catalog, i, host, end.hosts, is_behind_lane);
-            for (; host < next; host++, has_environment = false)
-                if (!has_environment)
-                    add_task_environment(space, host);
-            add_plane(space, host, i);
-            has_environment |= xspace_is_environment(space, (uint32_t)space->planes.count - 1);
-        }
-        is_behind_lane = track->level == TRACK_LANE;
-    }
-    for (; host < end.hosts; host++, has_environment = false)
-        if (!has_environment)
-            add_task_environment(space, host);
+    size_t sources = space->planes.count;
+    bool *has_environment = mem_zeroed(catalog->hosts.count, sizeof *has_environment);
+    for (uint32_t i = 0; i < sources; i++)
+        has_environment[space->planes.items[i].host] |= xspace_is_environment(space, i);
+    for (uint32_t host = 0; host < catalog->hosts.count; host++)
+        if (!has_environment[host] && catalog->hosts.items[host].start_epoch_ns != TIME_UNSET)
+            add_plane(space, host, TRACK_NONE);
+    mem_free(has_environment);
+}
+
+/* In the order of the source; a plane that was added comes last. */
+static bool plane_before(const void *left, const void *right, const void *context)
+{
+    (void)context;
+    const struct xspace_plane *a = left, *b = right;
+    return a->host != b->host ? a->host < b->host : a->source < b->source;
 }
 
 static void add_planes(struct xspace *space)
 {
     const struct catalog *catalog = space->catalog;
-    struct catalog_part first = {0},
-                        whole = {(uint32_t)catalog->tracks.count, (uint32_t)catalog->hosts.count};
-    if (catalog->parts.count == 0)
-        add_part(space, first, whole);
-    const struct catalog_part *part;
-    array_each (part, &catalog->parts) {
-        add_part(space, first, *part);
-        first = *part;
-    }
+    for (uint32_t i = 0; i < catalog->tracks.count; i++)
+        if (catalog->tracks.items[i].level == TRACK_SOURCE)
+            add_plane(space, catalog->tracks.items[i].host, i);
+    if (!space->is_copy && !space->guest)
+        add_task_environments(space);
+    sort_items(space->planes.items, space->planes.count, sizeof *space->planes.items, plane_before,
+               NULL);
 }
 
 struct plane_lane {

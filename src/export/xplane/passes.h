@@ -141,6 +141,8 @@ struct xspace {
     ARRAY(struct xspace_plane) planes; /* by host */
     ARRAY(struct xspace_line) lines;   /* by plane */
     uint32_t *line_of;                 /* by track, for lanes */
+    uint32_t key_value;                /* key of the values of such counters: */
+    _Atomic bool *lacks_value;         /* by track: samples do not have their value as first arg */
     ARRAY(char *) blocks;              /* memory of the chunks */
     xspace_chunks chunks;
     struct xspace_xprof xprof;

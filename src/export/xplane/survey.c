@@ -30,6 +30,36 @@ static inline void add_use(struct survey_worker *worker, uint64_t use)
     *array_push(&worker->uses) = use;
 }
 
+/* Whether the first arg of a sample is its value, as in XPlane: the series of a Chrome trace, or a
+ * number that equals the value. */
+static bool has_value(const struct xspace *space, const struct batch *batch, uint32_t event)
+{
+    const struct catalog *catalog = space->catalog;
+    struct arg_list args = batch_args(batch, event);
+    if (args.count == 0)
+        return false;
+    bool is_number = args.items[0].type <= ARG_DOUBLE;
+    double number = arg_number(&args.items[0]);
+    if (is_number && memcmp(&number, &batch->value[event], sizeof number) == 0)
+        return true;
+    const struct arg *series =
+        catalog_arg(catalog, &catalog->tracks.items[batch->track].args, TEXT("series"));
+    return series &&
+           text_equal(arg_text(catalog, series), catalog_text(catalog, args.items[0].key));
+}
+
+static void survey_samples(const struct survey *survey, struct survey_worker *worker,
+                           const struct batch *batch, uint32_t plane)
+{
+    const struct xspace *space = survey->space;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (!has_value(space, batch, i)) {
+            space->lacks_value[batch->track] = true;
+            add_use(worker, xspace_use(plane, USE_KEY, space->key_value));
+            return;
+        }
+}
+
 static bool take_batch(struct sink *base, const struct batch *batch, unsigned number,
                        struct error *err)
 {
@@ -46,6 +76,8 @@ static bool take_batch(struct sink *base, const struct batch *batch, unsigned nu
         if (arg->type == ARG_STRING)
             add_use(worker, xspace_use(plane, USE_TEXT, arg->string));
     }
+    if (batch->has_values && !survey->space->is_copy)
+        survey_samples(survey, worker, batch, plane);
     return true;
 }
 

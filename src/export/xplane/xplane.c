@@ -20,6 +20,9 @@ static void space_init(struct xspace *space, struct source *source)
     space->is_copy = strcmp(source->catalog.format, "xplane") == 0;
     space->key_unknown =
         space->is_copy ? intern_find(&source->catalog.strings, TEXT("?")) : INTERN_NONE;
+    if (!space->is_copy)
+        space->key_value = catalog_key(&source->catalog, TEXT("value"));
+    space->lacks_value = mem_zeroed(source->catalog.tracks.count, sizeof *space->lacks_value);
 }
 
 static void space_free(struct xspace *space)
@@ -35,6 +38,7 @@ static void space_free(struct xspace *space)
     array_free(&space->planes);
     array_free(&space->lines);
     mem_free(space->line_of);
+    mem_free((void *)space->lacks_value);
     char **block;
     array_each (block, &space->blocks)
         mem_free(*block);

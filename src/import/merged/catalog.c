@@ -54,6 +54,7 @@ static void add_track(const struct merging *merging, const struct track *track)
 {
     struct track *added = array_push(&merging->to->tracks);
     *added = *track;
+    added->host = track->host + (uint32_t)merging->to->hosts.count;
     added->parent = track->parent == TRACK_NONE ? TRACK_NONE : merging->map->tracks[track->parent];
     added->name = string(merging, track->name);
     added->display_name = string(merging, track->display_name);
@@ -175,8 +176,6 @@ void merge_catalog(struct catalog *to, const struct catalog *from, struct part_m
     to->has_own_findings |= from->has_own_findings;
     if (from->stop_epoch_ns > to->stop_epoch_ns)
         to->stop_epoch_ns = from->stop_epoch_ns;
-    *array_push(&to->parts) =
-        (struct catalog_part){(uint32_t)to->tracks.count, (uint32_t)to->hosts.count};
 }
 
 void part_map_free(struct part_map *map)

@@ -1,4 +1,5 @@
 // Client of the HTTP API. Failures are thrown as ApiError with the server's message.
+import type { ToolInfo } from '../model/analysis'
 import type {
   EventDetails, EventTable, FlameResponse, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
@@ -15,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-const BASE = '/api/v1'
+const BASE = 'api/v1'
 
 function profileUrl(name: string, rest = ''): string {
   return `${BASE}/profiles/${encodeURIComponent(name)}${rest}`
@@ -144,6 +145,15 @@ export function runSql(name: string, query: string, limit = 10_000, signal?: Abo
 
 export async function runSqlCsv(name: string, query: string, limit = 1_000_000): Promise<Blob> {
   return (await request(profileUrl(name, '/sql'), jsonBody('POST', { query, limit, format: 'csv' }))).blob()
+}
+
+export async function listTools(): Promise<ToolInfo[]> {
+  return (await requestJson<{ tools: ToolInfo[] }>(`${BASE}/tools`)).tools
+}
+
+/** An analysis, as JSON. */
+export function getTool(name: string, tool: string, parameters: Record<string, string>, signal?: AbortSignal): Promise<unknown> {
+  return requestJson(profileUrl(name, `/tools/${tool}?${new URLSearchParams(parameters)}`), { signal })
 }
 
 export function tableCsvUrl(name: string, table: string): string {

@@ -32,3 +32,12 @@ export function chooseInGrid(label: string, name: string, value: string, fallbac
   const choices = { ...view.grids[label]?.choices, [name]: value === fallback ? '' : value }
   changeGrid(label, { choices, top: 0 })
 }
+
+/** The row whose details are shown; empty: none. */
+export function gridRow(label: string): string {
+  return view.grids[label]?.choices?.row ?? ''
+}
+
+export function pickGridRow(label: string, row: string): void {
+  changeGrid(label, { choices: { ...view.grids[label]?.choices, row } })
+}

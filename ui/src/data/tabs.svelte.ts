@@ -41,8 +41,3 @@ export function autoSwitchTabs(): () => void {
     end()
   }
 }
-
-/** A search condition for an exact value. The wildcards * and ? are not escaped: they match themselves, too. */
-export function exactMatch(field: string, value: string | number): string {
-  return typeof value === 'number' ? `${field}:${value}` : `${field}:"${value.replaceAll(/[\\"]/g, '\\$&')}"`
-}

@@ -24,9 +24,9 @@ function rememberPanels(query: URLSearchParams): void {
   localStorage.setItem(KEY, panels.toString())
 }
 
-/** The URL of the current view; the browser's own may lag behind. */
+/** The URL of the current view, relative to the UI's; the browser's own may lag behind. */
 export function viewUrl(): string {
-  if (route.current.page === 'profiles') return '/'
+  if (route.current.page === 'profiles') return './'
   const query = writeView(view)
   if (route.current.id) query.set('id', route.current.id)
   return profilePath(route.current.name) + (query.size ? `?${query}` : '')
@@ -35,7 +35,7 @@ export function viewUrl(): string {
 function readUrl(): void {
   clearTimeout(timer)
   const query = new URLSearchParams(location.search)
-  route.current = readRoute(location.pathname, query)
+  route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query)
   if (!PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
   Object.assign(view, readView(query))
 }
@@ -49,7 +49,7 @@ export function syncWithUrl(): void {
       const url = viewUrl()
       clearTimeout(timer)
       timer = setTimeout(() => {
-        if (url !== location.pathname + location.search) history.replaceState(null, '', url)
+        if (new URL(url, document.baseURI).href !== location.href) history.replaceState(null, '', url)
         if (route.current.page === 'profile') rememberPanels(writeView(view))
       }, REPLACE_DELAY_MS)
     })

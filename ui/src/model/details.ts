@@ -1,7 +1,9 @@
-// Event details: field labels, values formatted by unit, links of fields, and lookup of device profiles.
+// Event details: field labels, values formatted by unit, links of fields, rows of analyses, and lookup of device profiles.
+import type { Tool } from './analysis'
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { deviceFacts, deviceGroups, isDeviceEvent } from './deviceDetails'
 import { formatBytes, formatCount, formatNumber } from './numbers'
+import { shortName } from './palette'
 import { fieldOf, sourceLocation } from './source'
 import { isIdentifier } from './tables'
 import { formatDuration, formatNs } from './time'
@@ -190,6 +192,26 @@ export function fieldLink(details: EventDetails, group: string, field: Field): F
   if (name === 'op_name') return { to: 'search', field: 'layer', value, title }
   if (name === 'name' && (group === 'HloOperation' || group === 'General')) return { to: 'search', field: 'name', value, title }
   return null
+}
+
+/** A row of an analysis. */
+export interface AnalysisRow {
+  tool: Tool
+  row: string // its name
+  label: string
+  choices?: Record<string, string> // of the table's lists
+}
+
+/** The rows that an event is part of: of its operation, its kernel, its operator. */
+export function analysisRows(details: EventDetails): AnalysisRow[] {
+  const rows: AnalysisRow[] = []
+  const operation = details.groups.find((group) => group.title === 'HloOperation')?.fields.find((field) => field.name === 'name')?.value
+  if (typeof operation === 'string') rows.push({ tool: 'hlo_stats', row: operation, label: 'Operation in analysis' })
+  else if (fieldOf(details, 'hlo_category') !== undefined) rows.push({ tool: 'hlo_stats', row: shortName(details.name), label: 'Operation in analysis' })
+  if (details.groups.some((group) => group.title === 'GpuKernel')) rows.push({ tool: 'kernel_stats', row: details.name, label: 'Kernel in analysis' })
+  if (fieldOf(details, 'cat') === 'cpu_op')
+    rows.push({ tool: 'framework_op_stats', row: details.name, label: 'Operator in analysis', choices: { host_or_device: 'Host' } })
+  return rows
 }
 
 /** "host / process / stream": the path of a track. */

@@ -76,6 +76,7 @@ export interface Slice {
   name: string
   value: number
   text: string
+  isRest?: boolean // all that have no slice of their own
 }
 
 /** Traffic of HBM by its cause. */

@@ -177,7 +177,9 @@ test('tracks have readable names', () => {
   expect(['/device:TPU:3', '/device:NEURON:3', '/neuron_rt:0', 'cpu_util', '/host:CPU'].map(sourceName)).toEqual([
     'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilisation', 'Host',
   ])
+  expect(['cpu_util [7]', 'mem_usage (Kymo)'].map(sourceName)).toEqual(['CPU utilisation [7]', 'Host memory (Kymo)'])
   expect(laneName(track('lane', null, '3', { is_counter: true }), 'cpu_util')).toBe('CPU 3')
+  expect(laneName(track('lane', null, '3', { is_counter: true }), 'cpu_util [7]')).toBe('CPU 3')
   expect(laneName(track('lane', null, 'Stream #7 flows'), '')).toBe('Stream 7 flows')
   expect(laneName(track('lane', null, 'thread 29 (pt_main_thread)'), '')).toBe('pt_main_thread · 29')
   expect(laneName(track('lane', null, 'framework-80'), '')).toBe('framework TID:80')

@@ -98,7 +98,12 @@ export function withValue({ field, relation }: TypedValue, value: string): strin
   return `${field}${relation}${isPlain ? value : `"${value.replaceAll(/[\\"]/g, '\\$&')}"`}`
 }
 
+/** A search condition for an exact value. The wildcards * and ? are not escaped: they match themselves, too. */
+export function exactMatch(field: string, value: string | number): string {
+  return typeof value === 'number' ? `${field}:${value}` : `${field}:"${value.replaceAll(/[\\"]/g, '\\$&')}"`
+}
+
 /** A condition that matches exactly this name. */
 export function queryForName(name: string): string {
-  return `name:"${name.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
+  return exactMatch('name', name)
 }

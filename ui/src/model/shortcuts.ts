@@ -9,6 +9,7 @@ export const SHORTCUTS: { keys: string; action: string }[] = [
   { keys: ', / .', action: 'Select the previous / next event in the same row' },
   { keys: 'M', action: 'Add a marker at the pointer' },
   { keys: 'B', action: 'Toggle box selection: drag to select tracks and a time range' },
+  { keys: 'V', action: 'Switch between the timeline and the analysis' },
   { keys: '1 … 9', action: 'Open the first to ninth tab' },
   { keys: 'Esc', action: 'Clear the box selection, then the selected event' },
   { keys: 'Wheel', action: 'Zoom at the pointer; over the track names: scroll' },

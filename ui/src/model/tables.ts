@@ -4,8 +4,9 @@ import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
-/** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'GHz'
+/** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second;
+    `flopRate`: operations per second. */
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz'
 
 export interface TableColumn<Row> {
   key: string
@@ -60,6 +61,8 @@ export function formatCell(value: Cell, kind: CellKind): string {
       return `${formatBytes(value)}/s`
     case 'flops':
       return formatFlops(value)
+    case 'flopRate':
+      return `${formatFlops(value)}/s`
     case 'count':
       return formatCount(value)
     case 'GHz':
@@ -69,7 +72,7 @@ export function formatCell(value: Cell, kind: CellKind): string {
   }
 }
 
-const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%', GHz: 'GHz' }
+const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%', flopRate: 'FLOP/s', GHz: 'GHz' }
 
 /** The value with all digits, for tooltips. */
 export function exactCell(value: Cell, kind: CellKind): string {

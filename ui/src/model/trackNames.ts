@@ -10,9 +10,15 @@ const SOURCES: Record<string, string> = {
   counters: 'Counters',
 }
 
+/** What an export to XPlane adds to names that are there already: "cpu_util [7]", "cpu_util (Kymo)". */
+const ADDED = / (\[-?\d+\]|\(Kymo\))$/
+
+const plainSource = (name: string): string => name.replace(ADDED, '')
+
 /** "/device:GPU:0" is "GPU 0", "/device:NEURON:3" "neuron_hw NC:3", "/neuron_rt:0" "neuron_rt NC:0". */
 export function sourceName(name: string): string {
-  if (SOURCES[name]) return SOURCES[name]
+  const known = SOURCES[plainSource(name)]
+  if (known) return known + (ADDED.exec(name)?.[0] ?? '')
   const device = /^\/device:([A-Za-z_]+):(\d+)$/.exec(name)
   if (device) return device[1] === 'NEURON' ? `neuron_hw NC:${device[2]}` : `${device[1]} ${device[2]}`
   const runtime = /^\/neuron_rt:(\d+)$/.exec(name)
@@ -43,7 +49,7 @@ export function joinLabels(outer: string, inner: string): string {
 /** A counter value, with the unit derived from its name. */
 export function counterValue(lane: { track: Track; source: string }, value: number): string {
   const { track, source } = lane
-  if (/percent|\(%\)$/.test(track.name) || source === 'cpu_util') return `${formatNumber(value)} %`
+  if (/percent|\(%\)$/.test(track.name) || plainSource(source) === 'cpu_util') return `${formatNumber(value)} %`
   if (track.name.endsWith('(B/s)')) return `${formatBytes(value)}/s`
   return /bytes|^usage$/.test(track.name) ? formatBytes(value) : formatNumber(value)
 }
@@ -52,7 +58,7 @@ const COUNTERS: Record<string, string> = { usage: 'used', percent_usage: 'used, 
 
 /** "Stream #14(Compute,Memset)" is "Stream 14 · Compute, Memset"; a numeric lane of "cpu_util" is a CPU. */
 export function laneName(track: Track, source: string): string {
-  if (source === 'cpu_util' && /^\d+$/.test(track.name)) return `CPU ${track.name}`
+  if (plainSource(source) === 'cpu_util' && /^\d+$/.test(track.name)) return `CPU ${track.name}`
   if (track.is_counter && COUNTERS[track.name]) return COUNTERS[track.name]!
   if (track.is_counter) return track.name.replace(/ \((%|B\/s)\)$/, '') || 'counter' // values have the unit
   const stream = /^Stream #(\d+)(?:\((.*)\))?(.*)$/.exec(track.name)

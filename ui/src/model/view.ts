@@ -1,5 +1,6 @@
 // The view state of a page and its encoding in the URL. Everything that a shared link restores is here; defaults are omitted
 // from the URL.
+import { TOOLS, type Tool } from './analysis'
 import type { EventTable } from './api'
 import type { Ps, Span } from './time'
 
@@ -52,6 +53,7 @@ export interface SqlTrack {
 }
 
 export interface View {
+  tool: Tool | '' // the page of the analysis; empty: the timeline
   span: Span | null // null: where things happen, which is mostly the whole profile
   event: EventRef | null
   box: Box | null
@@ -89,14 +91,15 @@ export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
-    span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null, rank: null,
-    isPathShown: false,    rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
+    tool: '', span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null, rank: null,
+    isPathShown: false, rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
 }
 
+/** The page of a path, which is relative to the UI's. */
 export function readRoute(path: string, query: URLSearchParams): Route {
-  const match = /^\/profile\/([^/]+)\/?$/.exec(path)
+  const match = /^profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {
     return { page: 'profile', name: decodeURIComponent(match[1]!), id: query.get('id') ?? '' }
@@ -106,7 +109,7 @@ export function readRoute(path: string, query: URLSearchParams): Route {
 }
 
 export function profilePath(name: string): string {
-  return `/profile/${encodeURIComponent(name)}`
+  return `profile/${encodeURIComponent(name)}`
 }
 
 function readSpan(text: string | null): Span | null {
@@ -183,6 +186,7 @@ export function readView(query: URLSearchParams): View {
   const boxSpan = readSpan(box?.[1] ?? null)
   const height = Number(query.get('height') ?? defaults.rowHeight)
   return {
+    tool: readOne(query.get('tool'), ['', ...TOOLS], defaults.tool),
     span: readSpan(query.get('span')),
     event: event ? { table: event[1] === 'h' ? 'HloRun' : 'SystemProfileEvents', id: Number(event[2]) } : null,
     box: boxSpan ? { ...boxSpan, tracks: readIds(box![2]!) } : null,
@@ -222,6 +226,7 @@ export function writeView(view: View): URLSearchParams {
     if (!isDefault) query.set(name, value)
   }
   const putIds = (name: string, ids: number[]) => put(name, ids.join('.'), ids.length === 0)
+  put('tool', view.tool, view.tool === '')
   if (view.span) query.set('span', writeSpan(view.span))
   if (view.event) query.set('event', (view.event.table === 'HloRun' ? 'h' : 's') + view.event.id)
   if (view.box) query.set('box', `${writeSpan(view.box)}_${view.box.tracks.join('.')}`)

@@ -187,7 +187,7 @@ function handlesArrowKeys(target: EventTarget | null): boolean {
 }
 
 export function onKeyDown(timeline: TimelineController, event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+  if (view.tool || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
   const at = timeline.pointer?.x ?? timeline.width / 2
   const held = event.repeat ? Math.min(MAX_REPEAT_S, (event.timeStamp - timeline.lastKeyAt) / 1000) : 0
   timeline.lastKeyAt = event.timeStamp

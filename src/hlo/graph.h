@@ -1,0 +1,68 @@
+/*
+ * Graphs of a module: an instruction with those near it, or a computation. Instructions are nodes,
+ * operands edges; what an instruction calls is named by it and is a graph of its own. Only what is
+ * shown is laid out.
+ */
+#ifndef KYMO_HLO_GRAPH_H
+#define KYMO_HLO_GRAPH_H
+
+#include "hlo/module.h"
+
+struct hlo_graph_options {
+    struct text name;    /* of an instruction or a computation; empty: the entry computation */
+    uint32_t radius;     /* steps from an instruction to those shown */
+    uint32_t most_nodes; /* 0: HLO_GRAPH_NODES */
+    uint32_t first;      /* of a computation that has more: the first shown, as it executes */
+    bool with_bodies;    /* DOT: fusions with what is in them */
+    bool with_metadata;  /* DOT: where nodes come from */
+};
+enum { HLO_GRAPH_NODES = 1000 };
+
+struct hlo_graph_node {
+    uint32_t instruction;
+    uint32_t distance; /* from the instruction in the middle */
+    uint32_t hidden_operands, hidden_users;
+    uint32_t layer, place;      /* row, and position in it */
+    double x, y, width, height; /* the middle, and the size */
+};
+
+struct hlo_graph_edge {
+    uint32_t from, to; /* nodes */
+    uint32_t operand;  /* which one of the user */
+};
+
+struct hlo_graph {
+    uint32_t computation;
+    uint32_t center; /* node, HLO_NONE for a computation */
+    ARRAY(struct hlo_graph_node) nodes;
+    ARRAY(struct hlo_graph_edge) edges;
+    double width, height;
+    uint32_t total; /* instructions of the computation */
+    uint32_t first; /* of them, the first shown */
+    bool is_cut;    /* not all are shown */
+};
+
+/* The instruction of that name, with or without '%'; HLO_NONE when there is none. */
+uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name);
+uint32_t hlo_find_computation(const struct hlo_module *module, struct text name);
+
+/* False when nothing has that name. */
+bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
+                    const struct hlo_graph_options *options, struct error *err);
+void hlo_graph_free(struct hlo_graph *graph);
+/* Inside hlo: sets where the nodes are. */
+void hlo_graph_layout(struct hlo_graph *graph, const struct hlo_module *module);
+/* {"computation", "center", "total", "first", "width", "height", "nodes": [{"id", "name", "opcode",
+ * "shape", "category", "called", "x", "y", "width", "height", ...}], "edges": [{"from", "to",
+ * "operand", "points"}]} */
+void hlo_graph_json(struct output *out, const struct hlo_module *module,
+                    const struct hlo_graph *graph);
+/* For Graphviz. */
+void hlo_graph_dot(struct output *out, const struct hlo_module *module,
+                   const struct hlo_graph *graph, const struct hlo_graph_options *options);
+/* {"operand_names": [], "consumer_names": []}: an instruction's neighbours, those behind elements
+ * of tuples instead of these; as XProf's adj_nodes. False when nothing has that name. */
+bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, struct text name,
+                         struct error *err);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * GET tools: the list, and one of them as JSON, CSV, text or as XProf's server answers.
+ */
+#include "serve/handlers.h"
+#include "serve/open_profiles.h"
+#include "tools/tools.h"
+
+static const struct {
+    const char *name, *type;
+} formats[] = {
+    [TOOL_TEXT] = {"text", "text/plain; charset=utf-8"},
+    [TOOL_CSV] = {"csv", "text/csv; charset=utf-8"},
+    [TOOL_JSON] = {"json", "application/json"},
+    [TOOL_GVIZ] = {"gviz", "application/json"},
+};
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+
+void list_tools(struct request *request, struct reply *reply)
+{
+    struct json json = reply_json(reply);
+    (void)request;
+    json_open(&json, '{');
+    json_key(&json, "tools");
+    json_open(&json, '[');
+    for (size_t i = 0; i < xprof_tool_count; i++) {
+        json_open(&json, '{');
+        json_put_text(&json, "name", text_of(tool_name(xprof_tools[i])));
+        json_put_text(&json, "about", text_of(tool_about(xprof_tools[i])));
+        const char *why = tool_why(xprof_tools[i]);
+        json_put_text(&json, "why", text_of(why ? why : ""));
+        json_key(&json, "tables");
+        json_open(&json, '[');
+        for (size_t table = 0; tool_table(xprof_tools[i], table); table++)
+            json_text(&json, text_of(tool_table(xprof_tools[i], table)));
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+static bool read_format(const struct request *request, struct reply *reply,
+                        enum tool_format *format)
+{
+    const char *word = request_argument(request, "format");
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(word ? word : "json", formats[i].name) == 0) {
+            *format = (enum tool_format)i;
+            return true;
+        }
+    reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" must be json, csv, text or gviz");
+    return false;
+}
+
+static bool read_choice(const struct request *request, struct reply *reply, const char *name,
+                        const char *const *choices, const char **value)
+{
+    const char *word = request_argument(request, name);
+    *value = choices[0];
+    for (size_t i = 0; word && choices[i]; i++)
+        if (strcmp(word, choices[i]) == 0) {
+            *value = choices[i];
+            return true;
+        }
+    if (word)
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"%s\"", name);
+    return !word;
+}
+
+static bool has_table_named(const struct xprof_tool *tool, const char *name)
+{
+    for (size_t i = 0; tool_table(tool, i); i++)
+        if (strcmp(tool_table(tool, i), name) == 0)
+            return true;
+    return false;
+}
+
+/* Answers before the query are limited, as rows are made in memory. */
+static bool read_options(const struct request *request, struct reply *reply,
+                         const struct xprof_tool *tool, struct tool_options *options)
+{
+    uint64_t width = 0;
+    options->limit = TOOL_MAX_ROWS;
+    options->host = request_argument(request, "host");
+    options->table = request_argument(request, "table");
+    options->module = request_argument(request, "module");
+    options->op = request_argument(request, "op");
+    if (!read_format(request, reply, &options->format) ||
+        !read_choice(request, reply, "group_by", tool_groupings, &options->group_by) ||
+        !request_number(request, reply, "limit", TOOL_MAX_ROWS, &options->limit) ||
+        !request_number(request, reply, "memory_space", UINT32_MAX, &options->memory_space) ||
+        !request_number(request, reply, "width", TOOL_MAX_WIDTH, &width))
+        return false;
+    options->width = (uint32_t)width;
+    if (options->limit == 0)
+        options->limit = TOOL_MAX_ROWS;
+    options->style = (struct text_style){.width = SIZE_MAX,
+                                         .top = options->limit,
+                                         .has_grouped_digits = true,
+                                         .has_blank_nulls = true};
+    if (options->table && !has_table_named(tool, options->table)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s has no table '%s'", tool_name(tool),
+                    options->table);
+        return false;
+    }
+    return true;
+}
+
+void get_tool(struct request *request, struct reply *reply)
+{
+    const struct xprof_tool *tool = tool_find(request->parameters[1]);
+    struct tool_options options = {0};
+    struct profile_query query;
+    struct error err;
+    if (!tool) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "no tool '%s'", request->parameters[1]);
+        return;
+    }
+    if (!read_options(request, reply, tool, &options))
+        return;
+    struct opened *opened = open_profile(request, reply);
+    if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
+        reply->type = formats[options.format].type;
+        options.directory = opened_directory(opened);
+        if (!tool_write(tool, query.connection, &options, &reply->body, &err))
+            profile_query_failed(&query, reply, &err);
+        profile_query_end(&query);
+    }
+    close_profile(opened);
+}

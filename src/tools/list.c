@@ -1,0 +1,55 @@
+/*
+ * The list of tools, in XProf's order.
+ */
+#include "tools/tool.h"
+
+const struct xprof_tool *const xprof_tools[] = {
+    &overview_page,     &graph_viewer,    &op_profile,         &input_pipeline_analyzer,
+    &kernel_stats,      &memory_profile,  &memory_viewer,      &roofline_model,
+    &perf_counters,     &pod_viewer,      &framework_op_stats, &hlo_stats,
+    &inference_profile, &megascale_stats,
+};
+const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
+
+const struct tool_column diagnostics_columns[2] = {
+    STRING("severity", "Severity", FOR_PROGRAMS),
+    STRING("message", "Message", FOR_PROGRAMS),
+};
+
+const char *const tool_groupings[] = {"program", "category", "provenance", "source", NULL};
+
+const struct xprof_tool *tool_find(const char *name)
+{
+    for (size_t i = 0; i < xprof_tool_count; i++)
+        if (strcmp(xprof_tools[i]->name, name) == 0)
+            return xprof_tools[i];
+    return NULL;
+}
+
+const char *tool_name(const struct xprof_tool *tool)
+{
+    return tool->name;
+}
+
+const char *tool_about(const struct xprof_tool *tool)
+{
+    return tool->about;
+}
+
+const char *tool_why(const struct xprof_tool *tool)
+{
+    return tool->why;
+}
+
+const char *tool_table(const struct xprof_tool *tool, size_t i)
+{
+    for (size_t at = 0; at < tool->table_count; at++)
+        if ((tool->tables[at].forms & FOR_SCRIPTS) && i-- == 0)
+            return tool->tables[at].name;
+    return NULL;
+}
+
+bool tool_heeds(const struct xprof_tool *tool, enum tool_option option)
+{
+    return (tool->options & option) != 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * Inside tools: how a tool is described.
+ */
+#ifndef KYMO_TOOLS_TOOL_H
+#define KYMO_TOOLS_TOOL_H
+
+#include "tools/tools.h"
+
+enum cell { CELL_TEXT, CELL_NUMBER, CELL_FLAG };
+
+/* What a column or a table is part of. */
+enum {
+    FOR_PEOPLE = 1,  /* text */
+    FOR_SCRIPTS = 2, /* CSV and JSON */
+    FOR_XPROF = 4,   /* gviz */
+    FOR_ALL = FOR_PEOPLE | FOR_SCRIPTS | FOR_XPROF,
+    FOR_PROGRAMS = FOR_SCRIPTS | FOR_XPROF,
+    FOR_USERS = FOR_PEOPLE | FOR_SCRIPTS,
+};
+
+struct tool_column {
+    const char *id, *label; /* XProf's; the id is the column of the query */
+    enum cell cell;
+    unsigned forms;
+    unsigned digits;  /* behind the point, for people */
+    bool is_hex;      /* also written in hexadecimal, for XProf */
+    const char *role; /* of Google's charts; NULL: none */
+    /* XProf has it for these devices alone: "GPU", "TPU" or "not TPU"; NULL: for all. */
+    const char *kind;
+};
+
+struct tool_table {
+    const char *name, *title;
+    unsigned forms;
+    const struct tool_column *columns; /* none: an empty object, for XProf */
+    size_t column_count;
+    const char *sql;        /* see relations.h */
+    const char *properties; /* a query of one row; NULL: none */
+};
+
+struct tool_run {
+    struct sql_connection *connection;
+    const struct tool_options *options;
+    bool has_gpus, has_tpus;
+    struct output *out;
+};
+
+struct xprof_tool {
+    const char *name, *about;
+    const char *why; /* there may be nothing to show */
+    const struct tool_table *tables;
+    size_t table_count;
+    bool is_list;     /* a list of tables for XProf, not one */
+    unsigned options; /* enum tool_option */
+    /* Instead of tables, in all formats; NULL: tables. */
+    bool (*write)(struct tool_run *run, bool *is_empty, struct error *err);
+    /* Instead of tables, for XProf; one of them, or none. */
+    const char *document; /* a query of one value, which is JSON */
+    bool (*write_document)(struct tool_run *run, struct error *err);
+    /* Instead of tables, for people; NULL: tables. */
+    bool (*write_text)(struct tool_run *run, bool *is_empty, struct error *err);
+};
+
+#define COLUMNS_OF(list)                 .columns = (list), .column_count = sizeof(list) / sizeof *(list)
+#define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
+#define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL, NULL}
+#define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL, NULL}
+#define FLAG(id, label, forms)           {id, label, CELL_FLAG, forms, 0, false, NULL, NULL}
+#define ON(kind_, id, label, cell, forms, digits)                                                  \
+    {id, label, cell, forms, digits, false, NULL, kind_}
+
+extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
+    framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
+    pod_viewer, inference_profile, megascale_stats, memory_viewer, graph_viewer;
+
+/* The table of messages that XProf has at the end of most lists. */
+extern const struct tool_column diagnostics_columns[2];
+#define DIAGNOSTICS                                                                                \
+    .columns = diagnostics_columns, .column_count = 2,                                             \
+    .sql = "SELECT upper(category) AS severity, message FROM Warning"
+
+/* Runs a query over the relations. */
+bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
+                struct error *err);
+/* A number of a result; 0 for NULL. */
+double cell_number(struct text value);
+/* A highlighted line. */
+void put_tool_title(struct tool_run *run, const char *title);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * tools: the analyses that users of XProf know, under XProf's names, as queries over the tables of
+ * a processed profile. Columns have XProf's ids; docs/xprof-tools.md says where figures differ.
+ */
+#ifndef KYMO_TOOLS_H
+#define KYMO_TOOLS_H
+
+#include "export/export.h"
+#include "sql/sql.h"
+
+enum tool_format {
+    TOOL_TEXT,
+    TOOL_CSV,
+    TOOL_JSON, /* an object with a list of records for each table */
+    TOOL_GVIZ, /* what XProf's server answers */
+};
+
+struct tool_options {
+    enum tool_format format;
+    const char *host;  /* NULL: all */
+    const char *table; /* only this one, for people and scripts; NULL: all */
+    /* Of some tools; see tool_heeds. */
+    const char *group_by; /* one of tool_groupings */
+    const char *module;   /* HLO module: name, name and id, or id; NULL: that takes most time */
+    const char *op;       /* of the module; NULL: the module itself */
+    uint32_t width;       /* operations this far from op are shown; 0: 1 */
+    uint64_t memory_space;
+    const char *directory; /* of the profile */
+    uint64_t limit;        /* rows of a table, children of a node; 0: all */
+    struct text_style style;
+    /* Why there is nothing to show, a sentence; may be NULL. */
+    void (*notice)(void *context, const char *sentence);
+    void *context;
+};
+
+extern const char *const tool_groupings[]; /* NULL-terminated */
+
+struct xprof_tool;
+extern const struct xprof_tool *const xprof_tools[];
+extern const size_t xprof_tool_count;
+
+const struct xprof_tool *tool_find(const char *name);
+const char *tool_name(const struct xprof_tool *tool);
+/* One line about it. */
+const char *tool_about(const struct xprof_tool *tool);
+/* Why there may be nothing to show, and what to capture then; may be NULL. */
+const char *tool_why(const struct xprof_tool *tool);
+
+/* Whether it heeds an option. */
+enum tool_option { TOOL_GROUP_BY = 1, TOOL_MODULE = 2, TOOL_OP = 4, TOOL_MEMORY_SPACE = 8 };
+bool tool_heeds(const struct xprof_tool *tool, enum tool_option option);
+/* Names of its tables for scripts, the i-th; NULL after the last. */
+const char *tool_table(const struct xprof_tool *tool, size_t i);
+
+/* Writes a tool. */
+bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
+                const struct tool_options *options, struct output *out, struct error *err);
+
+#endif

@@ -1,0 +1,336 @@
+"""kymo tool: XProf's analyses, against XProf where it is right, and against sums over the captures where it is not."""
+
+import collections
+import csv
+import io
+import json
+import pathlib
+import platform
+import subprocess
+import sys
+
+import pytest
+
+import xspace
+from conftest import DATA
+from server import Server
+
+GPT, MATMUL, TPU, ROCM, TF = CAPTURES = ["jax_gpt_python_h200", "jax_matmul_h200", "tpu_inference", "rocm_mi300_gemm", "tf_gpu_worker"]
+needs_xprof = pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
+RAW = pathlib.Path(__file__).with_name("xprof_raw.py")
+
+
+def path_of(capture):
+    return DATA / "xplane" / f"{capture}.xplane.pb"
+
+
+@pytest.fixture(scope="module")
+def place(kymo, tmp_path_factory):
+    """A workspace with the captures as profiles."""
+    place = tmp_path_factory.mktemp("tools")
+    for capture in CAPTURES:
+        kymo.ok("view", path_of(capture), "--ingest-only", "--display-name", capture, "--data-path", place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def tool(kymo, place):
+    def ask(name, profile, *options, form="gviz"):
+        out = kymo.run("tool", name, profile, "--format", form, "--data-path", place, *options)
+        assert out.returncode == 0, out.stderr
+        return out.stdout if form in ("text", "csv") else json.loads(out.stdout)
+    return ask
+
+
+@pytest.fixture(scope="module")
+def xprof(tmp_path_factory):
+    """What XProf says of the captures; asked once, for all processes of the tests."""
+    target = tmp_path_factory.mktemp("xprof") / "answers.json"
+    shared = tmp_path_factory.getbasetemp().parent / "xprof_answers.json"
+    files = [str(path_of(capture)) for capture in CAPTURES]
+    if not shared.exists():
+        result = subprocess.run([sys.executable, RAW, target, *files], capture_output=True, timeout=600)
+        assert result.returncode == 0, result.stderr[-4000:].decode(errors="replace")
+        target.rename(shared)
+    answers = json.loads(shared.read_text())
+    return {capture: answers[file] for capture, file in zip(CAPTURES, files)}
+
+
+def records(table):
+    ids = [column["id"] for column in table["cols"]]
+    return [dict(zip(ids, (cell["v"] for cell in row["c"]))) for row in table["rows"]]
+
+
+def tables_of(answer):
+    return answer if isinstance(answer, list) else [answer]
+
+
+TABLES = ["overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "hlo_stats", "roofline_model",
+          "perf_counters", "inference_profile"]
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_tables_have_the_columns_and_properties_that_xprof_has(tool, xprof, capture):
+    for name in TABLES:
+        ours, theirs = tables_of(tool(name, capture)), tables_of(xprof[capture][name])
+        assert len(ours) == len(theirs), name
+        for our, their in zip(ours, theirs):
+            assert our.get("cols") == their.get("cols"), name
+            missing = set(their.get("p", {})) - set(our.get("p", {}))
+            assert {key for key in missing if not key.startswith(IN_NO_CAPTURE)} == set(), name
+
+
+# Of tools that count operations of an eager mode, of sparse cores of the first kind, and of what XProf says twice.
+IN_NO_CAPTURE = ("host_trace_level", "host_tf_op", "device_tf_op", "host_idle", "idle_time_high", "device_duty_cycle_high",
+                 "active_", "scv0", "tc_", "infeed_percent", "host_transfer", "output_conclusion")
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_kernels_are_those_of_xprof(tool, xprof, capture):
+    """Operations of kernels are found where XProf finds none, and AMD's shared memory: sums without them are equal."""
+    def sums(rows):
+        groups = collections.defaultdict(lambda: [0, 0])
+        for row in rows:
+            key = *(row[c] for c in ("kernel_name", "block_dim", "grid_dim", "registers_per_thread")), row["is_kernel_using_tensor_core"]
+            key += (row["shmem_bytes"], row["occupancy_pct"]) if capture != ROCM else ()
+            groups[key][0] += row["occurrences"]
+            groups[key][1] += row["total_duration_us"]
+        return {key: (count, pytest.approx(us)) for key, (count, us) in groups.items()}
+    ours, theirs = records(tool("kernel_stats", capture)), records(xprof[capture]["kernel_stats"])
+    assert sums(ours) == sums(theirs) and (theirs or capture == TPU)
+    assert [row["rank"] for row in ours] == list(range(1, len(ours) + 1))
+
+
+def test_kernels_on_tensor_cores_are_known_where_xprof_does_not_know_them(tool):
+    [rows] = tool("kernel_stats", GPT, form="json").values()
+    known = {row["kernel_name"].split("_")[0]: row["uses_tensor_cores"] for row in rows}
+    assert known["nvjet"] and not known["loop"]
+    assert not any(row["is_kernel_using_tensor_core"] for row in rows)
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_memory_of_allocators_is_that_of_xprof(tool, xprof, capture):
+    """XProf's times are since the start of a thread's line, ours since that of the profile; its order of equal times is any."""
+    ours, theirs = tool("memory_profile", capture), xprof[capture]["memory_profile"]
+    assert ours.keys() == theirs.keys()
+    assert {key: ours[key] for key in ("memoryIds", "numHosts", "version", "hloModules")} == \
+        {key: theirs[key] for key in ("memoryIds", "numHosts", "version", "hloModules")}
+    for name, their in theirs["memoryProfilePerAllocator"].items():
+        our = ours["memoryProfilePerAllocator"][name]
+        assert our.keys() == their.keys()
+        for profile in (our, their):
+            profile["profileSummary"].pop("peakStatsTimePs")
+        assert our["profileSummary"] == their["profileSummary"]
+        assert our["activeAllocations"] == their["activeAllocations"]
+        assert our["specialAllocations"] == their["specialAllocations"]
+        for key in ("memoryProfileSnapshots", "sampledTimelineSnapshots"):
+            assert len(our[key]) == len(their[key])
+            for one, other in zip(our[key], their[key]):
+                assert one.keys() == other.keys() and one["activityMetadata"].keys() == other["activityMetadata"].keys()
+
+
+def test_memory_at_the_peak_adds_up(tool):
+    """All that is alive, not only of the peak's step."""
+    said = tool("memory_profile", GPT, form="json")
+    for memory in said["summary"]:
+        alive = [row["total_bytes"] for row in said["at_peak"] if row["memory_id"] == memory["memory_id"]]
+        assert sum(alive) == memory["peak_bytes"] > 0
+        assert max(row["heap_bytes"] + row["stack_bytes"] for row in said["timeline"]
+                   if row["memory_id"] == memory["memory_id"]) == memory["peak_bytes"]
+
+
+OF_XPROF = {"source_info", "eager", "autotuned"}
+
+
+def near(value, row, column):
+    """The tables have whole nanoseconds of each device, XProf picoseconds: what takes no time is coarse."""
+    if not isinstance(value, float):
+        return value
+    return pytest.approx(value, rel=1e-6 if row["total_time"] > 1e5 else 1e-2, abs=4e-3 if "time" in column else 1e-12)
+
+
+def same_rows(ours, theirs, key, leave_out=()):
+    index = {tuple(row[k] for k in key): row for row in records(ours)}
+    for row in records(theirs):
+        mine = index[tuple(row[k] for k in key)]
+        for column, value in row.items():
+            if column not in OF_XPROF and column not in leave_out:
+                assert mine[column] == near(value, row, column), (column, row)
+    return index
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_operations_of_a_tpu_are_those_of_xprof(tool, xprof):
+    ours = same_rows(tool("hlo_stats", TPU), xprof[TPU]["hlo_stats"], ("program_id", "hlo_op_name"))
+    assert len(ours) == len(xprof[TPU]["hlo_stats"]["rows"]) == 17
+    theirs = xprof[TPU]["roofline_model"][0]
+    theirs["rows"] = [row for row in theirs["rows"] if row["c"][0]["v"] == "Total" and row["c"][1]["v"] > 0]
+    same_rows(tool("roofline_model", TPU)[0], theirs, ("include_infeed_outfeed", "hlo_module_id", "operation"))
+    for one, other in zip(tool("framework_op_stats", TPU), xprof[TPU]["framework_op_stats"]):
+        other["rows"] = [row for row in other["rows"] if row["c"][1]["v"] == "Device"]
+        same_rows(one, other, ("host_or_device", "type", "operation"))
+
+
+def nodes(node, path=()):
+    yield (*path, node["name"]), node
+    for child in node["children"]:
+        yield from nodes(child, (*path, node["name"]))
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+@pytest.mark.parametrize("group", ["program", "category", "provenance"])
+def test_the_tree_of_a_tpu_is_that_of_xprof(tool, xprof, group):
+    """Without what is inside of fusions and groups of equal operations; sums of bytes are XProf's only where it adds all of them."""
+    ours, theirs = tool("op_profile", TPU, "--group-by", group), xprof[TPU][f"op_profile {group}"]
+    assert ours.keys() == theirs.keys() and ours["deviceType"] == theirs["deviceType"]
+    for key in (key for key in theirs if key.startswith("by")):
+        mine = dict(nodes(ours[key]))
+        compared = 0
+        for path, node in nodes(theirs[key]):
+            if path not in mine:
+                assert any("duplicate" in name for name in path)
+                continue
+            compared += 1
+            assert set(mine[path]) == set(node)
+            for metric in ("rawTime", "occurrences", "avgTimePs", "rawFlops", "bf16Flops", "normalizedTimePs"):
+                assert mine[path]["metrics"][metric] == pytest.approx(node["metrics"][metric], rel=2e-3, abs=4000), (path, metric)
+            if not node["children"] and node.get("xla"):
+                assert mine[path]["metrics"]["flops"] == pytest.approx(node["metrics"]["flops"], rel=1e-3)
+                assert mine[path]["xla"].keys() == node["xla"].keys()
+        assert compared >= 20
+
+
+@pytest.mark.parametrize("capture", [GPT, MATMUL, ROCM])
+def test_times_of_operations_of_a_gpu_are_those_of_its_work(tool, capture):
+    """Nothing is dropped, as XProf drops what its module does not name: kernels of graphs, copies."""
+    work = sum(event.duration_ps for plane in xspace.load(path_of(capture)).planes if b"/device:GPU" in plane.name
+               for line in plane.lines if line.name.startswith((b"Stream", b"stream")) for event in line.events)
+    [rows] = tool("hlo_stats", capture, form="json").values()
+    assert sum(row["total_self_time"] for row in rows) * 1e6 == pytest.approx(work, rel=1e-6)
+    tree = tool("op_profile", capture, form="json")["nodes"]
+    assert sum(row["time_ns"] for row in tree if row["depth"] == 1 and row["name"] != "IDLE") * 1000 == pytest.approx(work, rel=1e-6)
+    by_path = {tuple(row["path"]): row for row in tree}
+    for path, row in by_path.items():
+        if path:
+            assert row["time_ns"] <= by_path[path[:-1]]["time_ns"]
+    assert by_path[()]["time_percent"] == pytest.approx(100)
+
+
+def test_steps_add_up(tool):
+    said = tool("overview_page", GPT, form="json")
+    parts = [key for key in said["steps"][0] if key.endswith("TimeMs") and key != "stepTimeMs"]
+    assert len(said["steps"]) == 20 and len(parts) == 9
+    for step in said["steps"]:
+        assert sum(step[part] for part in parts) == pytest.approx(step["stepTimeMs"])
+    assert sum(row["percent"] for row in said["parts"]) == pytest.approx(100)
+    pod = tool("pod_viewer", GPT)["podStatsSequence"]["podStatsMap"]
+    for step, core in ((step, core) for step in pod for core in step["podStatsPerCore"].values()):
+        assert sum(core["stepBreakdownUs"].values()) == pytest.approx(core["totalDurationUs"])
+        assert core["stepNum"] == step["stepNum"]
+    assert len(pod) == 20
+
+
+@needs_xprof
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_devices_compute_as_long_as_xprof_says(tool, xprof):
+    """XProf's step is that of the device alone, and copies are computing to it; what is left is computing."""
+    theirs = {row["stepnum"]: row for row in records(xprof[GPT]["overview_page"][1])}
+    ours = {row["stepnum"]: row for row in records(tool("overview_page", GPT)[1])}
+    assert len(theirs) >= 18
+    for number, row in theirs.items():
+        assert ours[number]["deviceComputeTimeMs"] == pytest.approx(row["deviceComputeTimeMs"], rel=0.01)
+    keys = [set(xprof[GPT]["pod_viewer"]), set(tool("pod_viewer", GPT))]
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.slow
+def test_formats_say_the_same(kymo, tool):
+    for name in [*TABLES, "op_profile", "memory_profile", "pod_viewer", "megascale_stats"]:
+        said = tool(name, GPT, form="json")
+        assert len(tool(name, GPT, "--limit", "3", form="text").splitlines()) < 120
+        if not any(said.values()):
+            assert "has nothing to show" in kymo.run("tool", name, path_of(GPT)).stderr
+    for name, table in (("hlo_stats", "operations"), ("memory_profile", "at_peak")):
+        lines = list(csv.reader(io.StringIO(tool(name, GPT, "--table", table, form="csv"))))
+        rows = tool(name, GPT, "--table", table, form="json")[table]
+        assert lines[0] == list(rows[0]) and len(lines) == len(rows) + 1
+        assert [line[0] for line in lines[1:]] == [str(row[lines[0][0]]) for row in rows]
+
+
+def test_the_roofline_is_what_operations_need_at_the_peaks(tool):
+    said = tool("roofline_model", TPU, form="json")
+    [device] = said["device"]
+    assert device["tflops"] == 918 and device["devices"] == 4
+    for row in said["roofline"]:
+        uses = row["compute_efficiency"], row["max_mem_bw_utilization"]
+        assert row["roofline_efficiency"] == pytest.approx(max(uses))
+        assert row["bound_by"] == ("Unknown" if max(uses) == 0 else "Compute" if uses[0] >= uses[1] else "HBM")
+        if row["hbm_bw"]:
+            assert uses[1] == pytest.approx(row["hbm_bw"] * 1.073741824 / device["hbm_gb_per_s"])
+
+
+def deep_scopes(directory):
+    """A TPU whose operation is in 200 scopes, deeper than JSON is usually nested."""
+    space = xspace.XSpace()
+    plane = xspace.PlaneWriter(space, "/device:TPU:0")
+    line = plane.line("XLA Ops")
+    plane.event(line, "%add.1 = f32[8] add(%a, %b)", 0, 1_000_000)
+    metadata = plane.plane.event_metadata[0].value
+    for key, value in {"program_id": 7, "symbol_id": 3, "tf_op": "/".join(f"scope{i}" for i in range(200)) + ":",
+                       "hlo_category": "non-fusion elementwise"}.items():
+        plane.stat(metadata.stats, key, value)
+    path = directory / "deep.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    return path
+
+
+def test_scopes_may_be_deep(kymo, tmp_path):
+    path = deep_scopes(tmp_path)
+    said = json.loads(kymo.ok("tool", "op_profile", path, "--format", "gviz", "--group-by", "provenance"))
+    assert max(len(path) for path, _ in nodes(said["byProvenance"])) > 200
+
+
+def test_what_cannot_be_asked_is_refused(kymo, place):
+    assert "unknown tool hlo_stat\ndid you mean hlo_stats?" in kymo.refuses("tool", "hlo_stat", GPT, code=2).lower()
+    assert "missing argument" in kymo.refuses("tool", "hlo_stats", code=2)
+    assert "--group-by is for op_profile" in kymo.refuses("tool", "hlo_stats", path_of(GPT), "--group-by", "source", code=2)
+    assert "has no table 'x'" in kymo.refuses("tool", "hlo_stats", GPT, "--data-path", place, "--table", "x")
+    assert "'; SELECT" not in kymo.ok("tool", "kernel_stats", GPT, "--data-path", place, "--host", "vm")
+    said = kymo.run("tool", "kernel_stats", GPT, "--data-path", place, "--host", "x' OR 'a' = 'a")
+    assert said.returncode == 0 and said.stdout == "" and "nothing to show" in said.stderr
+    listed = kymo.ok("tool")
+    assert all(name in listed for name in TABLES)
+
+
+def test_the_server_answers_with_tools(kymo, place, tool):
+    server = Server(kymo, "--data-path", place)
+    try:
+        listed = {entry["name"]: entry["tables"] for entry in server.get("tools")["tools"]}
+        assert listed["hlo_stats"] == ["operations"] and set(TABLES) < set(listed)
+        assert server.get(f"profiles/{GPT}/tools/hlo_stats") == tool("hlo_stats", GPT, form="json")
+        assert server.get(f"profiles/{TPU}/tools/op_profile", format="gviz", group_by="category") == \
+            tool("op_profile", TPU, "--group-by", "category")
+        answer = server.ask("GET", f"profiles/{GPT}/tools/kernel_stats?format=csv&limit=2")
+        assert answer.headers["Content-Type"].startswith("text/csv") and len(answer.body.splitlines()) == 3
+        assert server.ask("GET", f"profiles/{GPT}/tools/nothing").error == "no tool 'nothing'"
+        assert server.ask("GET", f"profiles/{GPT}/tools/hlo_stats?format=x").status == 400
+        assert server.ask("GET", f"profiles/{GPT}/tools/hlo_stats?table=x").status == 404
+        assert server.ask("GET", f"profiles/{GPT}/tools/op_profile?group_by=x").status == 400
+        assert server.ask("GET", "profiles/none/tools/hlo_stats").status == 404
+    finally:
+        server.process.terminate()
+        server.process.wait()
