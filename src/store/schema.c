@@ -380,8 +380,9 @@ static const struct field device_operations_fields[] = {
     [DEVICE_OP_LINE] = MAYBE(INT64, "source_line", "", "Line of that file.", "31"),
     [DEVICE_OP_CORE] = ONE_OF(false, "core_type", "Core of a TPU that it runs on.", "TensorCore",
                               "TensorCore, SparseCore"),
-    [DEVICE_OP_PARENT] = MAYBE(NAME, "parent_name", "",
-                               "Operation that most of its executions are nested in.", "while.2"),
+    [DEVICE_OP_PARENT] =
+        MAYBE(NAME, "parent_name", "", "Operation of a TPU that its first execution is nested in.",
+              "while.2"),
     [DEVICE_OP_ATTRIBUTION] =
         ONE_OF(true, "attribution", "How its operation is known.", "recorded",
                "recorded, kernel name, schedule order, framework operator, none"),
