@@ -332,7 +332,8 @@ struct device_operation {
     /* Strings: */
     uint32_t name, category, expression, framework_op, framework_type, file, parent, compute_type;
     uint32_t line;
-    uint8_t core; /* 1: a TPU's sparse core */
+    uint32_t type; /* of its first event */
+    uint8_t core;  /* 1: a TPU's sparse core */
     enum attributed attribution;
     uint64_t kernels;
     struct totals totals; /* of executions */

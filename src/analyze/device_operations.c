@@ -161,7 +161,7 @@ static uint32_t sum_of(struct stream_sums *sums, uint32_t label, uint32_t type,
     index = idmap_get(&sums->by_operation, key);
     if (index == IDMAP_NONE) {
         index = (uint32_t)sums->list.count;
-        sum.parent = type; /* until the names are made */
+        sum.type = type;
         *array_push(&sums->list) = sum;
         idmap_put(&sums->by_operation, key, index);
     }
@@ -396,29 +396,48 @@ static void describe_type(struct analysis *analysis, struct catalog *catalog,
         sum->matrix_flops = sum->flops;
 }
 
+/* Operations around the current one, by their sums. */
+struct outer {
+    int64_t end_ps;
+    size_t sum;
+};
+
 /* Sums over a lane of operations, type by type. */
 static void sum_lane(struct analysis *analysis, struct catalog *catalog, uint32_t track,
                      uint32_t device)
 {
     const struct lane_events *events = &analysis->trace.lanes[track];
     struct totals *totals = mem_zeroed(catalog->types.count, sizeof *totals);
+    size_t *sums = mem_zeroed(catalog->types.count, sizeof *sums); /* by type: index plus one */
+    ARRAY(struct outer) outer = {0};
     measure_types(analysis, track, totals);
     for (uint64_t i = 0; i < events->count; i++) {
         uint64_t event = event_at(&analysis->lanes[track], i);
         uint32_t type = events->type[event];
         touch_event(i);
-        if (totals[type].count == 0)
-            continue;
-        struct device_operation *sum = array_push(&analysis->device_operations);
-        *sum = new_sum;
-        sum->device = device;
-        sum->core = catalog->tracks.items[track].core;
-        sum->totals = totals[type];
-        sum->kernels = totals[type].count;
-        sum->first = (struct event_ref){track, event};
-        describe_type(analysis, catalog, sum, type);
-        totals[type].count = 0; /* done */
+        while (outer.count > 0 && outer.items[outer.count - 1].end_ps <= events->start_ps[event])
+            outer.count--;
+        if (totals[type].count > 0) {
+            struct device_operation *sum = array_push(&analysis->device_operations);
+            sums[type] = analysis->device_operations.count;
+            *sum = new_sum;
+            sum->device = device;
+            sum->type = type;
+            sum->core = catalog->tracks.items[track].core;
+            sum->totals = totals[type];
+            sum->kernels = totals[type].count;
+            sum->first = (struct event_ref){track, event};
+            describe_type(analysis, catalog, sum, type);
+            if (outer.count > 0)
+                sum->parent =
+                    analysis->device_operations.items[outer.items[outer.count - 1].sum].name;
+            totals[type].count = 0; /* done */
+        }
+        if (sums[type] && event_is_timed(events, event) && events->duration_ps[event] > 0)
+            *array_push(&outer) = (struct outer){event_end(events, event), sums[type] - 1};
     }
+    array_free(&outer);
+    mem_free(sums);
     mem_free(totals);
 }
 
@@ -451,7 +470,6 @@ static void sum_host_operations(struct analysis *analysis)
             sum->device = device;
             if (sum->operation == NO_INDEX && label->operation)
                 sum->name = label->operation;
-            sum->parent = STRING_NONE;
         }
         struct device_operation *sum = &analysis->device_operations.items[index];
         int64_t duration = events->duration_ps[mark->ref.event];
@@ -533,11 +551,12 @@ static void add_program_costs(const struct analysis *analysis, struct device_ope
 
 /* Work without an HLO operation: "operator/kernel", and copies by what they are. */
 static void name_work(struct analysis *analysis, struct catalog *catalog,
-                      struct device_operation *sum, uint32_t type)
+                      struct device_operation *sum)
 {
-    struct text kernel = catalog_text(catalog, catalog->types.items[type].name);
-    bool is_copy = analysis->type_roles[type] == TYPE_COPY || text_starts(kernel, TEXT("Memcpy"));
-    bool is_set = analysis->type_roles[type] == TYPE_SET || text_starts(kernel, TEXT("Memset"));
+    struct text kernel = catalog_text(catalog, catalog->types.items[sum->type].name);
+    uint8_t role = analysis->type_roles[sum->type];
+    bool is_copy = role == TYPE_COPY || text_starts(kernel, TEXT("Memcpy"));
+    bool is_set = role == TYPE_SET || text_starts(kernel, TEXT("Memset"));
     if (!sum->category && (is_copy || is_set))
         sum->category = catalog_string(catalog, is_copy ? TEXT("memcpy") : TEXT("memset"));
     if (sum->attribution != ATTRIBUTED_OPERATOR)
@@ -580,11 +599,9 @@ void sum_operations(struct analysis *analysis, struct catalog *catalog)
     size_t streams = analysis->device_operations.count;
     for (size_t i = 0; i < streams; i++) {
         struct device_operation *sum = &analysis->device_operations.items[i];
-        uint32_t type = sum->parent;
-        sum->parent = STRING_NONE;
         name_operator(catalog, sum);
         if (sum->operation == NO_INDEX)
-            name_work(analysis, catalog, sum, type);
+            name_work(analysis, catalog, sum);
     }
     for (uint32_t i = 0; i < catalog->tracks.count; i++) {
         const struct track *track = &catalog->tracks.items[i];

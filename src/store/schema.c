@@ -334,9 +334,10 @@ static const struct field devices_fields[] = {
               "Bandwidth of on-chip memory, reading; of GPUs shared memory.", "66908160000000"),
     [DEVICE_SRAM_WRITE] =
         MAYBE(FLOAT64, "sram_write_bytes_per_s", "B/s", "The same, writing.", "66908160000000"),
-    [DEVICE_CMEM_READ] =
-        MAYBE(FLOAT64, "cmem_read_bytes_per_s", "B/s", "Bandwidth of a TPU's CMEM, reading.", ""),
-    [DEVICE_CMEM_WRITE] = MAYBE(FLOAT64, "cmem_write_bytes_per_s", "B/s", "The same, writing.", ""),
+    [DEVICE_CMEM_READ] = MAYBE(FLOAT64, "cmem_read_bytes_per_s", "B/s",
+                               "Bandwidth of a TPU's CMEM, reading.", "2600000000000"),
+    [DEVICE_CMEM_WRITE] =
+        MAYBE(FLOAT64, "cmem_write_bytes_per_s", "B/s", "The same, writing.", "2600000000000"),
     [DEVICE_VMEM_READ] = MAYBE(FLOAT64, "vmem_read_bytes_per_s", "B/s",
                                "Bandwidth of a TPU's VMEM, reading.", "23296009987686"),
     [DEVICE_VMEM_WRITE] =
@@ -379,8 +380,9 @@ static const struct field device_operations_fields[] = {
     [DEVICE_OP_LINE] = MAYBE(INT64, "source_line", "", "Line of that file.", "31"),
     [DEVICE_OP_CORE] = ONE_OF(false, "core_type", "Core of a TPU that it runs on.", "TensorCore",
                               "TensorCore, SparseCore"),
-    [DEVICE_OP_PARENT] = MAYBE(NAME, "parent_name", "",
-                               "Operation that most of its executions are nested in.", "while.2"),
+    [DEVICE_OP_PARENT] =
+        MAYBE(NAME, "parent_name", "", "Operation of a TPU that its first execution is nested in.",
+              "while.2"),
     [DEVICE_OP_ATTRIBUTION] =
         ONE_OF(true, "attribution", "How its operation is known.", "recorded",
                "recorded, kernel name, schedule order, framework operator, none"),
@@ -416,13 +418,15 @@ static const struct field device_operations_fields[] = {
     [DEVICE_OP_HBM_BYTES] =
         MAYBE(INT64, "hbm_bytes", "B", "Those of HBM; of GPUs all of them.", "50331648"),
     [DEVICE_OP_CMEM_READ] =
-        MAYBE(INT64, "cmem_read_bytes", "B", "Bytes read from a TPU's CMEM.", ""),
-    [DEVICE_OP_CMEM_WRITE] = MAYBE(INT64, "cmem_write_bytes", "B", "Bytes written to it.", ""),
+        MAYBE(INT64, "cmem_read_bytes", "B", "Bytes read from a TPU's CMEM.", "4194304"),
+    [DEVICE_OP_CMEM_WRITE] =
+        MAYBE(INT64, "cmem_write_bytes", "B", "Bytes written to it.", "4194304"),
     [DEVICE_OP_VMEM_READ] =
-        MAYBE(INT64, "vmem_read_bytes", "B", "Bytes read from a TPU's VMEM.", ""),
-    [DEVICE_OP_VMEM_WRITE] = MAYBE(INT64, "vmem_write_bytes", "B", "Bytes written to it.", ""),
+        MAYBE(INT64, "vmem_read_bytes", "B", "Bytes read from a TPU's VMEM.", "8388608"),
+    [DEVICE_OP_VMEM_WRITE] =
+        MAYBE(INT64, "vmem_write_bytes", "B", "Bytes written to it.", "8388608"),
     [DEVICE_OP_STALL] = MAYBE(INT64, "dma_stall_ns", "ns",
-                              "Time in which it waited for DMA, where a TPU says so.", ""),
+                              "Time in which it waited for DMA, where a TPU says so.", "1200"),
     [DEVICE_OP_FIRST] =
         ALWAYS(INT64, "first_event_id", "", "Its first event: SystemProfileEvents.id.", "1024"),
 };
@@ -472,10 +476,10 @@ static const struct field step_breakdowns_fields[] = {
     [BREAKDOWN_OTHER] = ALWAYS(
         INT64, "other_ns", "ns",
         "The rest: gaps between work that was launched already, waits, nothing recorded.", "50000"),
-    [BREAKDOWN_INFEED] =
-        MAYBE(INT64, "infeed_ns", "ns", "A TPU's infeed, which is part of host_to_device_ns.", ""),
+    [BREAKDOWN_INFEED] = MAYBE(INT64, "infeed_ns", "ns",
+                               "A TPU's infeed, which is part of host_to_device_ns.", "40000"),
     [BREAKDOWN_OUTFEED] = MAYBE(INT64, "outfeed_ns", "ns",
-                                "A TPU's outfeed, which is part of device_to_host_ns.", ""),
+                                "A TPU's outfeed, which is part of device_to_host_ns.", "10000"),
     [BREAKDOWN_IDLE] =
         MAYBE(INT64, "idle_ns", "ns", "Time in which the device did nothing.", "330000"),
 };

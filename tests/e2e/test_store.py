@@ -972,6 +972,9 @@ def test_kernels_point_to_their_operations(profile):
         number = None
         if program is not None:
             number = by_name[program].get(row["hlo_op"], by_kernel[program].get(event["name"]))
+        if row["attribution"] == "schedule order":  # see test_device_operations.py
+            assert program is not None and row["hlo_op"] not in by_name[program]
+            continue
         assert row["operation_id"] == (None if number is None else first[program] + number)
 
 

@@ -232,10 +232,12 @@ test.each(['dark', 'light'] as const)('pages are accessible in the %s theme', as
   await open('/profile/gpt?tool=overview_page', { theme })
   const { tools } = await getJson<{ tools: ToolInfo[] }>(server, '/tools')
   const charts: Tool[] = ['hlo_stats', 'roofline_model', 'memory_profile'] // what differs between themes
-  for (const name of theme === 'dark' ? toolGroups(tools).flatMap((group) => group.tools) : charts) {
+  // The whole graph has hundreds of nodes, which axe looks at one by one: the test of the graph has a few.
+  const all = toolGroups(tools).flatMap((group) => group.tools).filter((name) => name !== 'graph_viewer')
+  for (const name of theme === 'dark' ? all : charts) {
     await tool(name)
     await expect.poll(() => main().getByText('Loading…').count()).toBe(0)
-    await expectAccessible(page)
+    if ((await main().getByText('Nothing to show.').count()) === 0) await expectAccessible(page)
     expect(await main().evaluate((element) => element.outerHTML)).not.toMatch(/NaN|undefined|Infinity|\[object/)
   }
   await done()

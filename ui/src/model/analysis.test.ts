@@ -1,0 +1,63 @@
+// Parts of the analysis that need no browser: trees, sums, thinning, axes.
+import { expect, test } from 'vitest'
+import { sentence, toolGroups } from './analysis'
+import { clampScale, firstView, fitGraph, type HloGraph } from './hloGraph'
+import { findNode, readOpTree, type OpRow } from './opProfile'
+import { decades } from './roofline'
+import { readParts, STEP_PARTS, thinBars } from './stepParts'
+import { anyColumns, TABLE_SPECS, timeParts, toolColumns } from './toolTables'
+
+test('groups have only tools that the server has', () => {
+  const tool = (name: string) => ({ name, about: '', why: '', tables: [] })
+  expect(toolGroups([tool('kernel_stats'), tool('unheard_of')])).toEqual([{ title: 'Operations', tools: ['kernel_stats'] }])
+  expect(sentence('no kernels')).toBe('No kernels.')
+})
+
+test('rows with paths are a tree, also where names contain slashes', () => {
+  const row = (depth: number, path: string[]): OpRow => ({
+    depth, path, name: path.at(-1) ?? 'total', time_ns: 1, time_percent: 1, wasted_percent: null, flops_percent: null, hbm_percent: null,
+    occurrences: 1, flops: null, hbm_bytes: null,
+  })
+  const root = readOpTree([row(0, []), row(1, ['a/b']), row(1, ['a']), row(2, ['a', 'b']), row(2, ['a/b', 'c'])])!
+  expect(root.children.map((node) => [node.name, node.children.map((child) => child.name)])).toEqual([['a/b', ['c']], ['a', ['b']]])
+  expect(findNode(root, 'a\nb')?.name).toBe('b')
+  expect(readOpTree([])).toBeNull()
+})
+
+test('the time of rows is shared out, the rest is one part, and nothing when that is most', () => {
+  const spec = TABLE_SPECS.hlo_stats!
+  const rows = Array.from({ length: 20 }, (_, at) => ({ category: `c${at}`, hlo_op_name: 'x', total_self_time: at < 8 ? 100 : 1 }))
+  const parts = timeParts(rows, spec, 'category')
+  expect(parts.at(-1)).toEqual({ name: '12 others', value: 12_000, isRest: true })
+  expect(parts.reduce((sum, part) => sum + part.value, 0)).toBe(812_000)
+  expect(timeParts(rows.map((row) => ({ ...row, total_self_time: 1 })), spec, 'category').length).toBe(9)
+  expect(timeParts(Array.from({ length: 100 }, (_, at) => ({ category: `c${at}`, total_self_time: 1 })), spec, 'category')).toEqual([])
+  expect(toolColumns(spec, rows).map((column) => column.key)).toEqual(['hlo_op_name', 'category', 'total_self_time'])
+})
+
+test('units of columns follow from their ids', () => {
+  const columns = anyColumns([{ name: 'a', latency_ms: 2, size_bytes: 3, share_percent: 4, count: 5 }])
+  expect(columns.map((column) => [column.title, column.kind])).toEqual([
+    ['Name', 'text'], ['Latency', 'ns'], ['Size', 'bytes'], ['Share', 'percent'], ['Count', 'number'],
+  ])
+  expect(columns[1]!.value({ latency_ms: 2 })).toBe(2e6)
+})
+
+test('bars keep their mean when neighbours are one, and parts their colour', () => {
+  const rows = Array.from({ length: 10 }, (_, at) => ({ stepnum: String(at), deviceComputeTimeMs: at, otherTimeMs: 1 }))
+  const parts = readParts(rows, STEP_PARTS, (row) => String(row.stepnum))
+  expect(parts.names).toEqual(['Device compute', 'Other'])
+  expect(readParts([{ otherTimeMs: 1 }], STEP_PARTS, () => '').keys).toEqual([parts.keys[1]])
+  const { bars, each } = thinBars(parts.bars, 4)
+  expect([bars.length, each, bars[0]]).toEqual([4, 3, { label: '0–2', parts: [1, 1] }])
+})
+
+test('axes span whole decades; graphs are seen around their middle, else from their beginning', () => {
+  expect(decades([0, 0.03, 700])).toEqual({ from: -2, to: 3 })
+  expect(decades([10])).toEqual({ from: 1, to: 2 })
+  const node = { id: 7, name: 'a', opcode: 'add', category: '', shape: '', distance: 0, hidden_operands: 0, hidden_users: 0, x: 50, y: 60, width: 20, height: 10 }
+  const graph: HloGraph = { computation: 'c', center: null, total: 1, first: 0, is_cut: false, width: 960, height: 100_000, nodes: [node], edges: [] }
+  expect(firstView(graph, 1000, 500)).toEqual({ x: 480, y: 230, scale: 1 })
+  expect(firstView({ ...graph, center: 7 }, 1000, 500)).toMatchObject({ x: 50, y: 60 })
+  expect(fitGraph(graph, 1000, 500).scale).toBe(clampScale(0))
+})
