@@ -68,11 +68,10 @@ static const struct tool_table kernel_tables[] = {
          " block_x || ',' || block_y || ',' || block_z AS block,"
          " coalesce(registers_per_thread, 0) AS registers, coalesce(shared_bytes, 0) AS shared,"
          " op_name, " XPROF_TENSOR " AS xprof_uses, " XPROF_ELIGIBLE " AS is_eligible,"
-         " max(coalesce(theoretical_occupancy_percent, occupancy_percent)) AS occupancy,"
-         " bool_or(uses_tensor_cores) AS uses_tensor_cores,"
-         " count(*) AS number, sum(duration_ns) AS total, min(duration_ns) AS least_ns,"
-         " max(duration_ns) AS most_ns "
-         "FROM kernel WHERE duration_ns >= 1 GROUP BY ALL) ORDER BY rank LIMIT 1000"},
+         " max(occupancy) AS occupancy, bool_or(uses_tensor_cores) AS uses_tensor_cores,"
+         " sum(number) AS number, sum(total_ns) AS total, min(least_ns) AS least_ns,"
+         " max(most_ns) AS most_ns "
+         "FROM kernel GROUP BY ALL) ORDER BY rank LIMIT 1000"},
 };
 
 const struct xprof_tool kernel_stats = {

@@ -11,17 +11,20 @@
     "peak AS (SELECT DISTINCT ON (memory_id) *, stack + heap AS used FROM memory"                  \
     " ORDER BY memory_id, stack + heap DESC, position DESC)"
 
-/* Frees take what the allocation of the same address says. */
+/* Frees take what the allocation of the same address says, if any says something: JAX's do not. */
 #define FILLED                                                                                     \
-    "filled AS (SELECT * EXCLUDE (tf_op, region, shape, type_number),"                             \
-    " CASE WHEN from_before THEN before.tf_op ELSE tf_op END AS tf_op,"                            \
-    " CASE WHEN from_before THEN before.region ELSE region END AS region,"                         \
-    " CASE WHEN from_before THEN before.shape ELSE shape END AS shape,"                            \
-    " CASE WHEN from_before THEN before.type_number ELSE type_number END AS type_number "          \
-    "FROM (SELECT *, NOT is_allocation AND coalesce(before.is_allocation, false) AS from_before "  \
-    "FROM (SELECT *, lag({'is_allocation': is_allocation, 'tf_op': tf_op, 'region': region,"       \
-    " 'shape': shape, 'type_number': type_number})"                                                \
-    " OVER (PARTITION BY memory_id, address ORDER BY position) AS before FROM memory)))"
+    "told AS (SELECT coalesce(bool_or(tf_op <> '' OR region <> '' OR shape <> '' OR"               \
+    " type_number <> 0), false) AS is_any FROM memory)"                                            \
+    ", freed AS (SELECT id, before.* EXCLUDE (is_allocation) FROM (SELECT id, is_allocation,"      \
+    " lag({'is_allocation': is_allocation, 'before_op': tf_op, 'before_region': region,"           \
+    " 'before_shape': shape, 'before_type': type_number})"                                         \
+    " OVER (PARTITION BY memory_id, address ORDER BY position) AS before"                          \
+    " FROM memory WHERE (SELECT is_any FROM told)) WHERE NOT is_allocation AND"                    \
+    " before.is_allocation)"                                                                       \
+    ", filled AS (SELECT m.* EXCLUDE (tf_op, region, shape, type_number),"                         \
+    " coalesce(before_op, tf_op) AS tf_op, coalesce(before_region, region) AS region,"             \
+    " coalesce(before_shape, shape) AS shape, coalesce(before_type, type_number) AS type_number"   \
+    " FROM memory m LEFT JOIN freed ON freed.id = m.id)"
 
 /* The types of TensorFlow, as it numbers them. */
 #define TYPE_NAME                                                                                  \
