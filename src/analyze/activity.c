@@ -7,6 +7,9 @@
 /* Shorter gaps are what a device needs between two kernels that are queued already: 1 to 2 us. */
 static const int64_t MIN_GAP_PS = 3000000;
 
+/* Pairs of a device and a step; a thousand devices in four thousand steps. */
+enum { MAX_BREAKDOWNS = 1 << 22 };
+
 typedef ARRAY(uint32_t) track_list;
 
 /* The lanes that are the device's work: operations if the source has them, otherwise streams,
@@ -249,6 +252,7 @@ static struct step_range *step_ranges(const struct analysis *analysis)
 struct pass {
     const struct analysis *analysis;
     breakdown_list *steps;   /* by activity */
+    bool has_breakdowns;     /* devices and steps are not too many */
     const track_list *lanes; /* by source track */
     activity_list *activities;
 };
@@ -281,7 +285,7 @@ static bool measure_device(void *context, size_t index, unsigned worker)
     }
     if (working.count > 0) {
         breakdown_list *steps = &pass->steps[index];
-        if (first <= last)
+        if (first <= last && pass->has_breakdowns)
             breakdown_windows(analysis,
                               catalog_ancestor(analysis->catalog, activity->device, TRACK_PROCESS),
                               NO_INDEX, steps);
@@ -301,9 +305,8 @@ static void gather_steps(struct analysis *analysis, struct pass *pass)
     const struct catalog *catalog = analysis->catalog;
     bool *has_device = mem_zeroed(catalog->tracks.count, sizeof *has_device);
     for (size_t i = 0; i < pass->activities->count; i++) {
-        uint32_t source = pass->activities->items[i].device, device = 0;
-        while (analysis->devices.items[device].track != source)
-            device++;
+        uint32_t source = pass->activities->items[i].device;
+        uint32_t device = idmap_get(&analysis->device_by_track, source);
         struct step_breakdown *step;
         array_each (step, &pass->steps[i]) {
             step->device = device;
@@ -338,8 +341,14 @@ void measure_devices(struct analysis *analysis, struct pool *pool, activity_list
                                      .from_ps = steps->from_ps,
                                      .to_ps = steps->to_ps};
     }
-    struct pass pass = {analysis, mem_zeroed(activities->count, sizeof *pass.steps), lanes,
-                        activities};
+    struct pass pass = {
+        .analysis = analysis,
+        .steps = mem_zeroed(activities->count, sizeof *pass.steps),
+        .has_breakdowns =
+            activities->count == 0 || analysis->steps.count <= MAX_BREAKDOWNS / activities->count,
+        .lanes = lanes,
+        .activities = activities,
+    };
     pool_run(pool, activities->count, measure_device, &pass);
     gather_steps(analysis, &pass);
     for (size_t i = 0; i < catalog->tracks.count; i++)

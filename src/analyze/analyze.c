@@ -84,6 +84,7 @@ void analysis_free(struct analysis *analysis)
     mem_free(analysis->device_class);
     mem_free(analysis->kernel_traits);
     array_free(&analysis->devices);
+    idmap_free(&analysis->device_by_track);
     array_free(&analysis->device_operations);
     array_free(&analysis->breakdowns);
     array_free(&analysis->findings);

@@ -388,6 +388,7 @@ struct analysis {
     uint8_t *host_class, *device_class; /* by event type; see the enums */
     _Atomic uint16_t *kernel_traits;    /* by event type; see kernel_precision */
     ARRAY(struct device_figures) devices;
+    struct idmap device_by_track;                     /* source track -> index in devices */
     ARRAY(struct device_operation) device_operations; /* by device, most self time first */
     ARRAY(struct step_breakdown) breakdowns;          /* by device and step */
     struct summary summary;

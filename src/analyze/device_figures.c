@@ -143,6 +143,8 @@ void describe_devices(struct analysis *analysis)
         *array_push(&analysis->devices) = describe(analysis, i, &location);
     }
     describe_hosts(analysis);
+    for (uint32_t i = 0; i < analysis->devices.count; i++)
+        idmap_put(&analysis->device_by_track, analysis->devices.items[i].track, i);
 }
 
 /* --- what they did --- */
@@ -160,17 +162,10 @@ static enum peak_type peak_of(const struct device_figures *device, struct text t
     return device->peaks.flops[PEAK_TF32] > 0 ? PEAK_TF32 : PEAK_F32;
 }
 
-/* The peak for the numbers that most products of matrices are of. */
-static void choose_peak(const struct analysis *analysis, struct device_figures *device,
-                        uint32_t index)
+/* Takes the peak for the numbers that most products of matrices are of. */
+static void choose_peak(struct device_figures *device, const double flops[static PEAK_TYPES])
 {
-    double flops[PEAK_TYPES] = {0};
     const double *peaks = device->peaks.flops;
-    const struct device_operation *sum;
-    array_each (sum, &analysis->device_operations)
-        if (sum->device == index && sum->matrix_flops > 0)
-            flops[peak_of(device, catalog_text(analysis->catalog, sum->compute_type))] +=
-                sum->matrix_flops;
     int best = peaks[PEAK_BF16] >= peaks[PEAK_F16] ? PEAK_BF16 : PEAK_F16;
     best = peaks[best] > 0 ? best : PEAK_F32;
     for (int i = 0; i < PEAK_TYPES; i++)
@@ -182,7 +177,27 @@ static void choose_peak(const struct analysis *analysis, struct device_figures *
     device->peak_flops = peaks[best];
 }
 
+/* Sums of a device's operations, which stand together; returns where those of the next begin. */
+static size_t add_operations(const struct analysis *analysis, uint32_t index, size_t first)
+{
+    struct device_figures *device = &analysis->devices.items[index];
+    double flops[PEAK_TYPES] = {0};
+    size_t at = first;
+    for (; at < analysis->device_operations.count; at++) {
+        const struct device_operation *sum = &analysis->device_operations.items[at];
+        if (sum->device != index)
+            break;
+        device->op_ps = add_saturated(device->op_ps, sum->totals.self_ps);
+        if (sum->matrix_flops > 0)
+            flops[peak_of(device, catalog_text(analysis->catalog, sum->compute_type))] +=
+                sum->matrix_flops;
+    }
+    choose_peak(device, flops);
+    return at;
+}
+
 struct span {
+    uint32_t device;
     int64_t start_ps, end_ps;
 };
 typedef ARRAY(struct span) span_list;
@@ -193,66 +208,67 @@ static bool by_start(const void *a, const void *b, const void *context)
     return ((const struct span *)a)->start_ps < ((const struct span *)b)->start_ps;
 }
 
-/* Of a host, the time in which any of its threads executes an operation. */
-static void measure_host(const struct analysis *analysis, struct device_figures *device)
+/* Of hosts, the time in which any of their threads executes an operation. */
+static void measure_hosts(struct analysis *analysis)
 {
     span_list spans = {0};
     const struct mark *mark;
     array_each (mark, &analysis->marks) {
         touch_event((uint64_t)(mark - analysis->marks.items));
         const struct lane_events *events = &analysis->trace.lanes[mark->ref.track];
-        if (mark->kind == MARK_OPERATION && event_is_timed(events, mark->ref.event) &&
-            analysis->catalog->tracks.items[mark->ref.track].parent == device->track)
-            *array_push(&spans) = (struct span){events->start_ps[mark->ref.event],
+        uint32_t device = idmap_get(&analysis->device_by_track,
+                                    analysis->catalog->tracks.items[mark->ref.track].parent);
+        if (mark->kind == MARK_OPERATION && device != IDMAP_NONE &&
+            event_is_timed(events, mark->ref.event))
+            *array_push(&spans) = (struct span){device, events->start_ps[mark->ref.event],
                                                 event_end(events, mark->ref.event)};
     }
     sort_items(spans.items, spans.count, sizeof *spans.items, by_start, NULL);
-    int64_t covered = INT64_MIN;
     const struct span *span;
     array_each (span, &spans) {
-        int64_t from = span->start_ps > covered ? span->start_ps : covered;
-        if (span->end_ps > from)
-            device->busy_ps = add_saturated(device->busy_ps, span->end_ps - from);
-        covered = span->end_ps > covered ? span->end_ps : covered;
+        struct device_figures *device = &analysis->devices.items[span->device];
+        struct extent *work = &device->work;
+        if (!work->has_times)
+            *work = (struct extent){true, span->start_ps, span->start_ps};
+        int64_t from = span->start_ps > work->last_ps ? span->start_ps : work->last_ps;
+        if (span->end_ps <= from)
+            continue;
+        device->busy_ps = add_saturated(device->busy_ps, span->end_ps - from);
+        work->last_ps = span->end_ps;
     }
-    if (spans.count > 0)
-        device->work = (struct extent){true, spans.items[0].start_ps, covered};
     array_free(&spans);
 }
 
-static void measure_device(const struct analysis *analysis, struct device_figures *device,
-                           const struct device_activity *activity)
+/* From the first to the last event on the lanes with a device's work. */
+static void measure_lane(struct analysis *analysis, const activity_list *activities, uint32_t lane)
 {
-    const struct catalog *catalog = analysis->catalog;
-    for (uint32_t i = 0; i < catalog->tracks.count; i++) {
-        const struct track *track = &catalog->tracks.items[i];
-        const struct lane_analysis *lane = &analysis->lanes[i];
-        if (track->level != TRACK_LANE || track->parent != device->track ||
-            track->lane != activity->role || track->events == 0 || lane->first_ps > lane->last_ps)
-            continue;
-        if (!device->work.has_times || lane->first_ps < device->work.first_ps)
-            device->work.first_ps = lane->first_ps;
-        if (!device->work.has_times || lane->last_ps > device->work.last_ps)
-            device->work.last_ps = lane->last_ps;
-        device->work.has_times = true;
-    }
-    device->busy_ps = activity->busy_ps;
+    const struct track *track = &analysis->catalog->tracks.items[lane];
+    const struct lane_analysis *at = &analysis->lanes[lane];
+    uint32_t index = idmap_get(&analysis->device_by_track, track->parent);
+    if (index >= activities->count || track->lane != activities->items[index].role ||
+        track->events == 0 || at->first_ps > at->last_ps)
+        return;
+    struct extent *work = &analysis->devices.items[index].work;
+    if (!work->has_times || at->first_ps < work->first_ps)
+        work->first_ps = at->first_ps;
+    if (!work->has_times || at->last_ps > work->last_ps)
+        work->last_ps = at->last_ps;
+    work->has_times = true;
 }
 
+/* Activities are those of the devices that are no hosts, in their order. */
 void measure_figures(struct analysis *analysis, const activity_list *activities)
 {
+    const struct catalog *catalog = analysis->catalog;
+    size_t operations = 0;
+    for (uint32_t i = 0; i < catalog->tracks.count; i++)
+        if (catalog->tracks.items[i].level == TRACK_LANE)
+            measure_lane(analysis, activities, i);
+    if (analysis->devices.count > activities->count)
+        measure_hosts(analysis);
     for (uint32_t i = 0; i < analysis->devices.count; i++) {
-        struct device_figures *device = &analysis->devices.items[i];
-        const struct device_activity *activity;
-        if (device->kind == KIND_CPU)
-            measure_host(analysis, device);
-        array_each (activity, activities)
-            if (activity->device == device->track)
-                measure_device(analysis, device, activity);
-        const struct device_operation *sum;
-        array_each (sum, &analysis->device_operations)
-            if (sum->device == i)
-                device->op_ps = add_saturated(device->op_ps, sum->totals.self_ps);
-        choose_peak(analysis, device, i);
+        if (i < activities->count)
+            analysis->devices.items[i].busy_ps = activities->items[i].busy_ps;
+        operations = add_operations(analysis, i, operations);
     }
 }

@@ -222,10 +222,7 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
 
 static uint32_t device_of(const struct analysis *analysis, uint32_t source)
 {
-    for (uint32_t i = 0; i < analysis->devices.count; i++)
-        if (analysis->devices.items[i].track == source)
-            return i;
-    return NO_INDEX;
+    return idmap_get(&analysis->device_by_track, source); /* IDMAP_NONE is NO_INDEX */
 }
 
 void stream_sums_end(struct stream_sums *sums)
