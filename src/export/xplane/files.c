@@ -196,7 +196,7 @@ static uint64_t host_size(const struct xspace *space, uint32_t host)
     array_each (message, &catalog->messages)
         if (message->host == host)
             size += MAX_FRAME + 3 * catalog_text(catalog, message->text).size;
-    return size + xspace_guest_others_size(space);
+    return size + xspace_programs_size(space, host) + xspace_guest_others_size(space);
 }
 
 static bool add_host(struct filling *filling, uint32_t host, uint32_t first, uint32_t end,

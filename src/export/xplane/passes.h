@@ -235,6 +235,10 @@ struct xspace_slice xspace_whole_plane(const struct xspace *space, uint32_t plan
 bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, size_t file,
                   struct output *out, struct error *err);
 
+/* HLO programs of a host, as a plane; an upper bound of its size, 0 if there are none. */
+uint64_t xspace_programs_size(const struct xspace *space, uint32_t host);
+void xspace_write_programs(const struct xspace *space, uint32_t host, struct output *out);
+
 struct text xspace_line_name(const struct xspace *space, const struct xspace_line *line);
 struct text xspace_line_display_name(const struct xspace *space, const struct xspace_line *line);
 uint64_t xspace_chunks_size(const struct xspace *space, size_t first, size_t end);

@@ -149,6 +149,7 @@ bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, si
     output_discard(&fields.head);
     output_discard(&fields.tail);
     if (file->is_first) {
+        xspace_write_programs(space, file->host, out);
         xspace_guest_write_others(space, out);
         write_messages(space, file->host, true, out);
         write_messages(space, file->host, false, out);
