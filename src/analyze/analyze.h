@@ -331,6 +331,7 @@ struct device_operation {
     uint64_t program_id;
     /* Strings: */
     uint32_t name, category, expression, framework_op, framework_type, file, parent, compute_type;
+    uint32_t deduplicated; /* the operation that it is the same as */
     uint32_t line;
     uint32_t type; /* of its first event */
     uint8_t core;  /* 1: a TPU's sparse core */

@@ -376,6 +376,7 @@ static void describe_type(struct analysis *analysis, struct catalog *catalog,
     struct text name = name_in(text);
     sum->category = arg_string_of(catalog, &args, TEXT("hlo_category"));
     sum->framework_op = arg_string_of(catalog, &args, TEXT("tf_op"));
+    sum->deduplicated = arg_string_of(catalog, &args, TEXT("deduplicated_name"));
     sum->expression = name.size ? catalog->types.items[type].name : STRING_NONE;
     sum->name = name.size ? catalog_string(catalog, name)
                           : catalog_string(catalog, catalog_type_label(catalog, type));

@@ -115,6 +115,7 @@ static const struct {
      " coalesce(any_value(expression), name) AS expression,"
      " any_value(framework_op) AS framework_op, any_value(framework_type) AS framework_type,"
      " any_value(source_file) AS source_file, any_value(source_line) AS source_line,"
+     " any_value(operation_id) AS operation_id, any_value(deduplicated_name) AS deduplicated_name,"
      " any_value(parent_name) AS parent_name, any_value(attribution) AS attribution,"
      " any_value(module_id) AS module_id, sum(occurrence_count) AS occurrences,"
      " sum(kernel_count) AS kernels, sum(total_ns) AS total_ns, sum(self_ns) AS self_ns,"
