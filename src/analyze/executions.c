@@ -52,7 +52,7 @@ static span_list find_spans(const struct analysis *analysis)
     for (size_t i = 0; i < spans.count; i++) {
         bool is_first = i == 0 || spans.items[i - 1].process != spans.items[i].process;
         const struct span *last = is_first ? NULL : &spans.items[i - 1];
-        spans.items[i].before_ps = !last                              ? INT64_MIN
+        spans.items[i].before_ps = !last                            ? INT64_MIN
                                    : last->before_ps > last->end_ps ? last->before_ps
                                                                     : last->end_ps;
     }

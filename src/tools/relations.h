@@ -9,6 +9,8 @@
  *     machine    one row: their kind, their peaks, their time
  *     op         operations of all these devices, with what they cost
  *     step_part  steps and their parts
+ *     host_op    operations of the host: their kind, count and time
+ *     host_time  one row: the time from their first to their last, of all threads
  *     training   one row: whether a program has gradients
  */
 #ifndef KYMO_TOOLS_RELATIONS_H
