@@ -33,6 +33,7 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     activity_list activities = {0};
     survey_lanes(analysis, pool, &types);
     find_launches(analysis);
+    find_executions(analysis);
     group_steps(analysis);
     if (analysis->steps.count == 0)
         take_recorded_steps(analysis);

@@ -70,9 +70,10 @@ struct launch {
     struct event_ref event;
     uint64_t correlation;
     bool has_run;
-    int64_t run;   /* id of the program execution it is part of */
-    int64_t scope; /* id of the annotation it was made in, 0 for none; and of the outermost one
-                      around that, which is the program execution's */
+    int64_t run;        /* id of the program execution it is part of */
+    uint32_t execution; /* the same without an id: its number, 0 when not known */
+    int64_t scope;      /* id of the annotation it was made in, 0 for none; and of the outermost one
+                           around that, which is the program execution's */
     int64_t outer_scope;
     uint32_t device; /* source track of its device work, TRACK_NONE if not captured */
     uint32_t call;   /* the innermost call around it, NO_INDEX for none */
@@ -331,6 +332,7 @@ struct device_operation {
     uint64_t program_id;
     /* Strings: */
     uint32_t name, category, expression, framework_op, framework_type, file, parent, compute_type;
+    uint32_t deduplicated; /* the operation that it is the same as */
     uint32_t line;
     uint32_t type; /* of its first event */
     uint8_t core;  /* 1: a TPU's sparse core */

@@ -12,6 +12,7 @@
 struct open_execution {
     uint32_t sum; /* index plus one, 0 for none */
     int64_t scope, kernels_ps;
+    struct execution run;
     uint32_t call;
 };
 
@@ -206,11 +207,12 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
     int64_t duration = events->duration_ps[work->event] > 0 ? events->duration_ps[work->event] : 0;
     struct open_execution *open = &sums->open;
     bool goes_on = open->sum == sums->last_sum + 1 && open->scope == work->scope &&
-                   open->call == work->call && (work->call || sum->operation != NO_INDEX);
+                   open->call == work->call && is_same_execution(&open->run, &work->run) &&
+                   (work->call || sum->operation != NO_INDEX);
     if (!goes_on) {
         close_execution(sums);
         *open = (struct open_execution){
-            .sum = sums->last_sum + 1, .scope = work->scope, .call = work->call};
+            .sum = sums->last_sum + 1, .scope = work->scope, .run = work->run, .call = work->call};
     }
     open->kernels_ps = add_saturated(open->kernels_ps, duration);
     if (sum->kernels++ == 0)
@@ -373,6 +375,7 @@ static void describe_type(struct analysis *analysis, struct catalog *catalog,
     struct text name = name_in(text);
     sum->category = arg_string_of(catalog, &args, TEXT("hlo_category"));
     sum->framework_op = arg_string_of(catalog, &args, TEXT("tf_op"));
+    sum->deduplicated = arg_string_of(catalog, &args, TEXT("deduplicated_name"));
     sum->expression = name.size ? catalog->types.items[type].name : STRING_NONE;
     sum->name = name.size ? catalog_string(catalog, name)
                           : catalog_string(catalog, catalog_type_label(catalog, type));

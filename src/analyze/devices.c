@@ -190,11 +190,18 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
         operation->name = label->operation ? label->operation : catalog->types.items[type].name;
 }
 
-/* What tells two executions of a program apart. */
-struct execution {
-    bool has_id;
-    int64_t id, scope;
-};
+static struct execution execution_of(const struct launch *launch)
+{
+    return launch ? (struct execution){launch->has_run, launch->run, launch->outer_scope,
+                                       launch->execution}
+                  : (struct execution){0};
+}
+
+bool is_same_execution(const struct execution *a, const struct execution *b)
+{
+    return a->has_id == b->has_id && a->id == b->id && a->scope == b->scope &&
+           a->number == b->number;
+}
 
 struct row_maker {
     const struct analysis *analysis;
@@ -270,9 +277,7 @@ static const struct row_event *resolution(struct row_maker *maker, uint32_t labe
 static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
                        uint32_t label_index, uint32_t group, const struct launch *launch)
 {
-    struct execution run = {0};
-    if (launch)
-        run = (struct execution){launch->has_run, launch->run, launch->outer_scope};
+    struct execution run = execution_of(launch);
     int64_t scope = launch ? launch->scope : 0;
     const struct hlo_label *label = &maker->analysis->labels.items[label_index];
     const struct row_event *kernel = resolution(maker, label_index, events->type[event]);
@@ -280,8 +285,7 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
     struct row_event *module = last_event(maker->modules);
     bool same_module = module && module->program == label->program &&
                        maker->module_string == label->module && module->group == group &&
-                       maker->run.has_id == run.has_id && maker->run.id == run.id &&
-                       maker->run.scope == run.scope;
+                       is_same_execution(&maker->run, &run);
     struct row_event *open = same_module ? last_event(maker->operations) : NULL;
     if (open && open->operation == kernel->operation && open->name == kernel->name &&
         maker->scope == scope) {
@@ -448,7 +452,8 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
                                       .event = event,
                                       .label = label,
                                       .call = lane->operator ? lane->operator[event] : 0,
-                                      .scope = launch ? launch->scope : 0});
+                                      .scope = launch ? launch->scope : 0,
+                                      .run = execution_of(launch)});
         if (derive && label && analysis->labels.items[label - 1].module)
             add_kernel(&maker, events, event, label - 1, group ? group[event] : 0, launch);
     }

@@ -38,6 +38,8 @@ int64_t outermost_scope(const struct scope_tree *tree, uint32_t process, int64_t
 
 /* 4. Finds launches and assigns host events to steps. */
 void find_launches(struct analysis *analysis);
+/* Those around launches whose thread does not tell. */
+void find_executions(struct analysis *analysis);
 void group_steps(struct analysis *analysis);
 /* Without annotations: the steps that devices recorded; without those, guessed ones. */
 void take_recorded_steps(struct analysis *analysis);
@@ -105,10 +107,19 @@ bool is_product_category(struct text category);
 const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work);
 
 /* Sums over the work of a stream, operation by operation. */
+/* What tells two executions of a program apart. */
+struct execution {
+    bool has_id;
+    int64_t id, scope; /* the scope is the outermost */
+    uint32_t number;
+};
+bool is_same_execution(const struct execution *a, const struct execution *b);
+
 struct stream_work {
     uint64_t event;
     uint32_t label, call; /* index plus one, 0 for none */
     int64_t scope;        /* that it was launched in */
+    struct execution run;
 };
 struct stream_sums;
 struct stream_sums *stream_sums_begin(struct analysis *analysis, uint32_t track);

@@ -36,6 +36,7 @@ static void add_launch(struct analysis *analysis, const struct scope_tree *scope
     launch->correlation = (uint64_t)mark->id;
     launch->has_run = runs->count > 0;
     launch->run = runs->count > 0 ? runs->items[runs->count - 1].id : 0;
+    launch->execution = 0;
     launch->scope = mark->type;
     launch->outer_scope = outermost_scope(scopes, process, mark->type);
     launch->device = TRACK_NONE;

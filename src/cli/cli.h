@@ -46,12 +46,18 @@ extern const char *log_level;
         &log_level,  "LEVEL", "which messages to print (default: info)",                           \
         log_levels}
 
+/* An option of the program that a command stands for, and why it has it not. */
+struct refusal {
+    const char *option, *reason;
+};
+
 struct command {
     const char *name;
-    const char *summary;         /* one line */
-    const char *about;           /* paragraphs for the manual, separated by empty lines */
-    const char *usage;           /* text after the name; see operand_of */
-    const char *const *examples; /* text after the name, NULL-terminated */
+    const char *summary;            /* one line */
+    const char *about;              /* paragraphs for the manual, separated by empty lines */
+    const char *usage;              /* text after the name; see operand_of */
+    const char *const *examples;    /* text after the name, NULL-terminated */
+    const struct refusal *refusals; /* ends with one without an option; or NULL */
     int (*run)(int count, char **arguments);
 };
 
@@ -197,7 +203,7 @@ struct serving {
     const char *host, *token, *token_file, *source_root, *nki_source_root;
     unsigned long upload_limit_gib;
     bool has_no_ui, allows_frames, allows_capture;
-    bool is_xprof; /* not an option */
+    bool is_xprof, forbids_capture; /* of the program xprof */
 };
 #define SERVING_DEFAULT_PORT ULONG_MAX
 #define SERVING_DEFAULTS                                                                           \

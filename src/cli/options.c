@@ -80,10 +80,38 @@ void suggest(const char *word, const char *const *candidates, size_t count, cons
         fprintf(stderr, "did you mean %s%s?\n", prefix, nearest);
 }
 
+/* Whether the word begins with the name, in which a dash may be written as an underscore: so other
+ * tools spell some of the names. */
+static bool begins_with(const char *word, const char *name)
+{
+    for (; *name; word++, name++)
+        if (*word != *name && !(*word == '_' && *name == '-'))
+            return false;
+    return true;
+}
+
+/* Says why an option of the program that the command stands for is not one of its own. */
+static bool explain_refusal(const struct command *command, const char *word)
+{
+    const struct refusal *refusal = command->refusals;
+    for (; refusal && refusal->option; refusal++) {
+        size_t size = strlen(refusal->option);
+        if (strncmp(word, "--", 2) == 0 && begins_with(word + 2, refusal->option) &&
+            (word[2 + size] == '\0' || word[2 + size] == '=')) {
+            fprintf(stderr, "%s: %.*s is not supported: %s\n", command_title(command),
+                    (int)size + 2, word, refusal->reason);
+            return true;
+        }
+    }
+    return false;
+}
+
 static int unknown_option(const struct command *command, const struct option *options, size_t count,
                           const char *word)
 {
     const char *names[MAX_OPTIONS];
+    if (explain_refusal(command, word))
+        return EXIT_USAGE;
     size_t known = 0;
     for (; known < count && known + 1 < MAX_OPTIONS; known++)
         names[known] = options[known].name;
@@ -97,16 +125,6 @@ static int unknown_option(const struct command *command, const struct option *op
     suggest(name, names, known, "--");
     fprintf(stderr, "%s --help lists the options\n", command_title(command));
     return EXIT_USAGE;
-}
-
-/* Whether the word begins with the name, in which a dash may be written as an underscore: so other
- * tools spell some of the names. */
-static bool begins_with(const char *word, const char *name)
-{
-    for (; *name; word++, name++)
-        if (*word != *name && !(*word == '_' && *name == '-'))
-            return false;
-    return true;
 }
 
 static const struct option *find_option(const struct option *options, size_t count,

@@ -149,6 +149,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .is_xprof = serving->is_xprof,
                                     .allows_frames = serving->allows_frames,
                                     .allows_capture = serving->allows_capture,
+                                    .forbids_capture = serving->forbids_capture,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
                                     .version = KYMO_VERSION};
     malloc_trim(0); /* returns memory used by processing to the system */

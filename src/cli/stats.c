@@ -106,7 +106,7 @@ static struct stats_options options_of(const struct stats_call *call)
                                     .style = style_for(to_file, limit),
                                     .limit = limit,
                                     .notice = explain};
-    options.style.has_grouped_digits = true;
+    options.style.digits = DIGITS_OF_UNITS;
     options.style.has_blank_nulls = true;
     if (!on_terminal && call->choice_count > 0)
         options.style.width = SIZE_MAX; /* no truncation of what is asked for by name */

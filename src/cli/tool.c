@@ -98,7 +98,7 @@ static bool write_tool(const void *context, struct sql_connection *connection,
                                    .style = style_for(to_file, limit),
                                    .notice = explain,
                                    .context = &notice};
-    options.style.has_grouped_digits = true;
+    options.style.digits = DIGITS_OF_ALL;
     options.style.has_blank_nulls = true;
     if (to_file || !isatty(STDOUT_FILENO))
         options.style.width = SIZE_MAX;

@@ -8,17 +8,26 @@
 
 static int xprof(int count, char **arguments);
 
+#define NO_WORKER "there is no gRPC worker; this program processes runs itself"
+static const struct refusal refusals[] = {
+    {"grpc-port", NO_WORKER},
+    {"worker-service-address", NO_WORKER},
+    {"max-concurrent-worker-requests", NO_WORKER},
+    {"enable-tab-name-label", "the page is Kymo's, whose tabs have the names of profiles"},
+    {NULL, NULL},
+};
+
 const struct command command_xprof = {
     .name = "xprof",
     .summary = "Serve a log directory as XProf's server does; the page is Kymo's.",
     .about =
         "Answers the requests that XProf's server answers, under /data/plugin/profile/ and without "
-        "that: runs, run_tools, hosts, data, data_csv, module_list, config and version. Runs are "
-        "processed when they are first asked for. Everything else is as for kymo serve: the server "
+        "that: runs, run_tools, hosts, data, data_csv, module_list, generate_cache, config and "
+        "version. Runs are processed when they are first asked for. Everything else is as for kymo "
+        "serve: the server "
         "listens on the loopback interface unless --host says otherwise, and then wants a "
         "token.\n\n"
-        "There is no gRPC worker and no capture button: kymo capture --connect captures from "
-        "running programs.",
+        "There is no gRPC worker and no data of XProf's trace viewer: the timeline is Kymo's.",
     .usage = "[options] [server] [DIR]",
     .examples =
         (const char *const[]){
@@ -26,6 +35,7 @@ const struct command command_xprof = {
             "server logs",
             NULL,
         },
+    .refusals = refusals,
     .run = xprof,
 };
 
@@ -50,6 +60,8 @@ static int xprof(int count, char **arguments)
          "what clients on other addresses have to know", NULL},
         {"src_prefix", 0, OPTION_TEXT, &serving.source_root, "DIR",
          "directory of the source files named in stack frames", NULL},
+        {"hide_capture_profile_button", 0, OPTION_FLAG, &serving.forbids_capture, NULL,
+         "no captures from running programs", NULL},
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
          "workspace directory (default: one per log directory)", NULL},
         LOG_LEVEL_OPTION,

@@ -11,12 +11,15 @@
 #include "ntff/ntff.h"
 #include "sql/sql.h"
 
+/* Which numbers of queries have their digits in groups: 1,234,567. */
+enum digit_groups { DIGITS_PLAIN, DIGITS_OF_UNITS /* "Total (ns)" */, DIGITS_OF_ALL };
+
 struct text_style {
     bool coloured;
-    size_t width;            /* of a line, in characters */
-    size_t top;              /* rows shown of a ranking */
-    bool has_grouped_digits; /* of columns with a unit, "Total (ns)", of queries: 1,234,567 */
-    bool has_blank_nulls;    /* of queries: nothing instead of NULL */
+    size_t width; /* of a line, in characters */
+    size_t top;   /* rows shown of a ranking */
+    enum digit_groups digits;
+    bool has_blank_nulls; /* of queries: nothing instead of NULL */
 };
 
 /* The summary as text for a terminal. */

@@ -17,10 +17,10 @@ struct writer {
     struct output *out;
     struct json json;
     struct table table;
-    char **names;           /* JSON keys or table headers */
-    bool is_grouped;        /* digits of numbers in tables */
-    bool has_blank_nulls;   /* in tables */
-    uint64_t written, left; /* rows; `left`: fetched but not written */
+    char **names;             /* JSON keys or table headers */
+    enum digit_groups digits; /* of numbers in tables */
+    bool has_blank_nulls;     /* in tables */
+    uint64_t written, left;   /* rows; `left`: fetched but not written */
 };
 
 static struct writer writer_for(struct sql_result *result, struct output *out)
@@ -231,16 +231,18 @@ static void table_grouped(struct table *table, struct text number)
     output_discard(&grouped);
 }
 
-static bool has_unit(const struct sql_column *column)
+static bool is_grouped(const struct writer *writer, const struct sql_column *column)
 {
-    return column->kind == SQL_NUMBER && text_ends(text_of(column->name), TEXT(")"));
+    return column->kind == SQL_NUMBER &&
+           (writer->digits == DIGITS_OF_ALL ||
+            (writer->digits == DIGITS_OF_UNITS && text_ends(text_of(column->name), TEXT(")"))));
 }
 
 static void write_cells(struct writer *writer, size_t row)
 {
     for (size_t i = 0; i < writer->column_count; i++) {
         struct text value = sql_value(writer->result, row, i);
-        if (value.data && writer->is_grouped && has_unit(&writer->columns[i]))
+        if (value.data && is_grouped(writer, &writer->columns[i]))
             table_grouped(&writer->table, value);
         else if (value.data || writer->has_blank_nulls)
             table_text(&writer->table, value);
@@ -304,7 +306,7 @@ bool export_rows_text(struct sql_result *result, const struct text_style *style,
         ok = write_rows(&writer, 0, write_plan, err);
     } else {
         writer.table = table_begin(columns, writer.column_count);
-        writer.is_grouped = style->has_grouped_digits;
+        writer.digits = style->digits;
         writer.has_blank_nulls = style->has_blank_nulls;
         ok = write_rows(&writer, style->top, write_cells, err);
         table_end(&writer.table, style, out);

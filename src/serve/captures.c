@@ -14,8 +14,9 @@ enum { DEFAULT_MS = 1000 };
 /* Whoever can use a server on loopback can connect to these addresses without it. */
 static bool is_allowed(const struct server *server)
 {
-    const char *host = server->options->host;
-    return server->options->allows_capture || !host || is_loopback(host);
+    const struct serve_options *options = server->options;
+    return !options->forbids_capture &&
+           (options->allows_capture || !options->host || is_loopback(options->host));
 }
 
 void get_captures(struct request *request, struct reply *reply)
@@ -50,9 +51,9 @@ void post_capture(struct request *request, struct reply *reply)
     struct job job = {.state = JOB_QUEUED, .duration_ms = DEFAULT_MS};
     bool is_given;
     if (!is_allowed(request->server)) {
-        reply_error(reply, MHD_HTTP_FORBIDDEN,
-                    "captures over the network are not allowed here; start the server with "
-                    "--allow-capture");
+        reply_error(reply, MHD_HTTP_FORBIDDEN, "captures over the network are not allowed here; %s",
+                    request->server->options->is_xprof ? "kymo serve --allow-capture allows them"
+                                                       : "start the server with --allow-capture");
         return;
     }
     bool ok = body_check(request, reply) && body_text(request, reply, "name", &job.name) &&

@@ -16,7 +16,7 @@ handler list_tables, post_sql, search_database;
 handler list_tools, get_tool;
 handler get_export, get_source;
 handler plugin_runs, plugin_run_tools, plugin_hosts, plugin_modules, plugin_data, plugin_csv,
-    plugin_config, plugin_version;
+    plugin_config, plugin_version, plugin_prepare;
 handler get_captures, post_capture;
 handler post_upload, begin_file, put_file, process_upload, delete_upload, list_uploads;
 

@@ -52,6 +52,9 @@ typedef ARRAY(struct run) run_list;
 run_list runs_list(struct server *server);
 void runs_free(run_list *runs);
 
+/* Queues a run of the log directory for processing unless it has a profile, or processing it
+ * failed; false, and the reply is set, if it cannot be. */
+bool run_prepare(struct request *request, struct reply *reply, const char *name);
 /* Processes a run of the log directory unless it has a profile, and waits for it; the reply is set
  * if it fails or takes too long. */
 bool run_make_ready(struct request *request, struct reply *reply, const char *name);

@@ -31,15 +31,47 @@ static int by_name_descending(const void *left, const void *right)
     return strcmp(*b, *a);
 }
 
+static char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return mem_copy_text(name, strlen(name));
+}
+
+/* Whether a path that a client names is that of a run. */
+static bool is_path_of(const struct run *run, const char *path)
+{
+    char *given = realpath(path, NULL), *own = realpath(run->path, NULL);
+    bool is_same = given && own && strcmp(given, own) == 0;
+    free(given);
+    free(own);
+    return is_same;
+}
+
+/* The log directory is all that is served. */
+static bool check_paths(const struct request *request, struct reply *reply)
+{
+    if (!request_argument(request, "run_path"))
+        return true;
+    reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                "\"run_path\" is not supported: runs are those of the log directory");
+    return false;
+}
+
 void plugin_runs(struct request *request, struct reply *reply)
 {
     const char *root = request->server->options->log_directory;
+    const char *path = request_argument(request, "session_path");
+    if (!check_paths(request, reply))
+        return;
     run_list runs = runs_list(request->server);
     ARRAY(char *) names = {0};
     const struct run *run;
     char **name;
     array_each (run, &runs)
-        *array_push(&names) = shown_name(root, run);
+        if (!path)
+            *array_push(&names) = shown_name(root, run);
+        else if (is_path_of(run, path))
+            *array_push(&names) = last_part(run->path);
     if (names.count > 0)
         qsort(names.items, names.count, sizeof *names.items, by_name_descending);
     struct json json = reply_json(reply);
@@ -58,7 +90,10 @@ static char *find_profile(struct request *request, struct reply *reply)
 {
     const char *root = request->server->options->log_directory;
     const char *wanted = request_argument(request, "run");
-    if (!wanted) {
+    const char *path = request_argument(request, "session_path");
+    if (!check_paths(request, reply))
+        return NULL;
+    if (!wanted && !path) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"run\"");
         return NULL;
     }
@@ -67,12 +102,16 @@ static char *find_profile(struct request *request, struct reply *reply)
     const struct run *run;
     array_each (run, &runs) {
         char *name = shown_name(root, run);
-        if (!found && (strcmp(name, wanted) == 0 || strcmp(run->name, wanted) == 0))
+        bool is_it = path ? is_path_of(run, path)
+                          : strcmp(name, wanted) == 0 || strcmp(run->name, wanted) == 0;
+        if (!found && is_it)
             found = mem_copy_text(run->name, strlen(run->name));
         mem_free(name);
     }
     runs_free(&runs);
-    return found ? found : mem_copy_text(wanted, strlen(wanted));
+    if (!found && path)
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "\"session_path\" is no run of the log directory");
+    return found || path ? found : mem_copy_text(wanted, strlen(wanted));
 }
 
 /* A query on the profile of a run. */
@@ -219,28 +258,97 @@ void plugin_modules(struct request *request, struct reply *reply)
     plugin_end(&plugin);
 }
 
+/* What XProf's server can do beyond this one is refused. */
+static bool check_arguments(const struct request *request, struct reply *reply)
+{
+    static const struct {
+        const char *name, *words;
+    } refused[] = {
+        {"view_memory_allocation_timeline", "there is no page of a module's memory over time"},
+        {"perfetto", "kymo view --output-format perfetto writes that"},
+        {"names_only", "names of counters are those of the run"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *value = request_argument(request, refused[i].name);
+        if (value && *value && strcmp(value, "false") != 0 && strcmp(value, "0") != 0) {
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"%s\" is not supported: %s", refused[i].name,
+                        refused[i].words);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a graph is to be answered with: its type, and for a drawing its form. */
+static bool read_graph(const struct request *request, struct reply *reply,
+                       struct tool_options *options)
+{
+    static const struct {
+        const char *name;
+        enum tool_format format;
+        enum tool_graph graph;
+        bool is_long;
+    } types[] = {
+        {"graph", TOOL_GVIZ, TOOL_GRAPH_NEAR, false},
+        {"adj_nodes", TOOL_GVIZ, TOOL_GRAPH_NEIGHBOURS, false},
+        {"short_txt", TOOL_TEXT, TOOL_GRAPH_NEAR, false},
+        {"long_txt", TOOL_TEXT, TOOL_GRAPH_NEAR, true},
+        {"pb", TOOL_GVIZ, TOOL_GRAPH_PROTO, false},
+    };
+    const char *type = request_argument(request, "type");
+    const char *form = request_argument(request, "format");
+    size_t i = 0, count = type && *type ? sizeof types / sizeof *types : 1;
+    while (count > 1 && i < count && strcmp(types[i].name, type) != 0)
+        i++;
+    if (i == count) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "\"type\" must be graph, adj_nodes, short_txt, long_txt or pb");
+        return false;
+    }
+    if (i == 0 && form && *form && strcmp(form, "dot") != 0) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"format\" of a graph must be dot");
+        return false;
+    }
+    options->format = types[i].format;
+    options->graph = types[i].graph;
+    options->has_long_text = types[i].is_long;
+    options->limit = options->format == TOOL_TEXT ? 0 : TOOL_MAX_ROWS;
+    options->op = options->format == TOOL_TEXT ? NULL : request_argument(request, "node_name");
+    return true;
+}
+
+static bool is_true(const struct request *request, const char *name)
+{
+    const char *value = request_argument(request, name);
+    return value && strcmp(value, "true") == 0;
+}
+
+enum { XPROF_GRAPH_WIDTH = 3 };
+
 /* Arguments as XProf names them. */
-static bool read_plugin_options(const struct request *request, struct reply *reply,
+static bool read_plugin_options(const struct request *request, struct reply *reply, bool is_graph,
                                 struct tool_options *options)
 {
-    const char *host = request_argument(request, "host"), *type = request_argument(request, "type");
+    const char *host = request_argument(request, "host");
     const char *module = request_argument(request, "module_name");
-    uint64_t width = 0;
+    uint64_t width = XPROF_GRAPH_WIDTH;
     if (!host)
         host = request_argument(request, "hosts");
     bool is_all = !host || !*host || strcmp(host, all_hosts.data) == 0 || strchr(host, ',');
-    bool is_text = type && (strcmp(type, "short_txt") == 0 || strcmp(type, "long_txt") == 0);
     *options = (struct tool_options){
-        .format = is_text ? TOOL_TEXT : TOOL_GVIZ,
+        .format = TOOL_GVIZ,
         .host = is_all ? NULL : host,
-        .limit = is_text ? 0 : TOOL_MAX_ROWS,
+        .limit = TOOL_MAX_ROWS,
         .module = module && *module ? module : request_argument(request, "program_id"),
-        .op = is_text ? NULL : request_argument(request, "node_name"),
+        .has_bodies = !is_true(request, "merge_fusion"),
+        .has_metadata = is_true(request, "show_metadata"),
         .style = {.width = SIZE_MAX}};
     if (!tool_grouping(request_argument(request, "group_by"), &options->group_by)) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"group_by\"");
         return false;
     }
+    if (!check_arguments(request, reply) || (is_graph && !read_graph(request, reply, options)))
+        return false;
     if (!request_number(request, reply, "memory_space", UINT32_MAX, &options->memory_space) ||
         !request_number(request, reply, "graph_width", TOOL_MAX_WIDTH, &width))
         return false;
@@ -263,11 +371,15 @@ static void answer(struct request *request, struct reply *reply, tool_writer *wr
         reply_error(reply, MHD_HTTP_NOT_FOUND, "no data for '%s'", name ? name : "");
         return;
     }
-    if (!read_plugin_options(request, reply, &options) || !plugin_begin(&plugin, request, reply))
+    bool is_graph = strcmp(name, "graph_viewer") == 0;
+    if (!read_plugin_options(request, reply, is_graph, &options) ||
+        !plugin_begin(&plugin, request, reply))
         return;
-    bool is_plain = options.format == TOOL_TEXT || strcmp(name, "graph_viewer") == 0;
+    bool is_json = !is_graph || options.graph == TOOL_GRAPH_NEIGHBOURS;
     options.directory = opened_directory(plugin.opened);
-    reply->type = is_plain ? "text/plain; charset=utf-8" : type;
+    reply->type = is_json                             ? type
+                  : options.graph == TOOL_GRAPH_PROTO ? "application/octet-stream"
+                                                      : "text/plain; charset=utf-8";
     if (!write(tool, plugin.query.connection, &options, &reply->body, &err))
         profile_query_failed(&plugin.query, reply, &err);
     plugin_end(&plugin);
@@ -295,7 +407,7 @@ void plugin_config(struct request *request, struct reply *reply)
     struct json json = reply_json(reply);
     json_open(&json, '{');
     json_key(&json, "hideCaptureProfileButton");
-    json_bool(&json, true);
+    json_bool(&json, true); /* XProf's page would ask for capture_profile */
     json_put_text(&json, "srcPathPrefix",
                   text_of(options->source_root ? options->source_root : ""));
     json_key(&json, "enableTabNameLabel");
@@ -307,4 +419,42 @@ void plugin_version(struct request *request, struct reply *reply)
 {
     reply->type = "text/plain; charset=utf-8";
     output_format(&reply->body, "kymo %s", request->server->options->version);
+}
+
+/* Whether one of the tools of a list is known; the timeline is trace_viewer. */
+static bool names_a_tool(const char *list)
+{
+    for (const char *at = list; *at;) {
+        at += strspn(at, ", ");
+        size_t size = strcspn(at, ", ");
+        char *name = mem_copy_text(at, size);
+        bool is_known = tool_find(name) || strcmp(name, "trace_viewer@") == 0;
+        mem_free(name);
+        if (is_known)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+/* XProf keeps answers of single tools; here, tables that all of them are made from. */
+void plugin_prepare(struct request *request, struct reply *reply)
+{
+    const char *tools = request_argument(request, "tools");
+    if (!request_argument(request, "session_path")) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"session_path\"");
+        return;
+    }
+    char *name = find_profile(request, reply);
+    if (name && tools && *tools && !names_a_tool(tools)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"tools\" names no tool that is known here");
+    } else if (name && run_prepare(request, reply, name)) {
+        struct json json = reply_json(reply);
+        reply->status = MHD_HTTP_ACCEPTED;
+        json_open(&json, '{');
+        json_put_text(&json, "status", TEXT("ACCEPTED"));
+        json_put_text(&json, "message", TEXT("Cache generation started"));
+        json_close(&json, '}');
+    }
+    mem_free(name);
 }

@@ -40,9 +40,14 @@ const struct route routes[] = {
 const size_t route_count = sizeof routes / sizeof *routes;
 
 const struct route plugin_routes[] = {
-    {"GET", "runs", plugin_runs, 0, NULL},     {"GET", "run_tools", plugin_run_tools, 0, NULL},
-    {"GET", "hosts", plugin_hosts, 0, NULL},   {"GET", "data", plugin_data, 0, NULL},
-    {"GET", "data_csv", plugin_csv, 0, NULL},  {"GET", "module_list", plugin_modules, 0, NULL},
-    {"GET", "config", plugin_config, 0, NULL}, {"GET", "version", plugin_version, 0, NULL},
+    {"GET", "runs", plugin_runs, 0, NULL},
+    {"GET", "run_tools", plugin_run_tools, 0, NULL},
+    {"GET", "hosts", plugin_hosts, 0, NULL},
+    {"GET", "data", plugin_data, 0, NULL},
+    {"GET", "data_csv", plugin_csv, 0, NULL},
+    {"GET", "module_list", plugin_modules, 0, NULL},
+    {"GET", "config", plugin_config, 0, NULL},
+    {"GET", "version", plugin_version, 0, NULL},
+    {"POST", "generate_cache", plugin_prepare, 0, NULL},
 };
 const size_t plugin_route_count = sizeof plugin_routes / sizeof *plugin_routes;

@@ -237,20 +237,26 @@ static bool has_failed(struct server *server, const char *name)
     return failed;
 }
 
+bool run_prepare(struct request *request, struct reply *reply, const char *name)
+{
+    if (has_profile(request->server, name) || has_failed(request->server, name))
+        return true;
+    request->parameters[0] = name;
+    process_profile(request, reply);
+    if (reply->status != MHD_HTTP_ACCEPTED)
+        return false;
+    reply->status = MHD_HTTP_OK;
+    reply->body.size = 0;
+    return true;
+}
+
 bool run_make_ready(struct request *request, struct reply *reply, const char *name)
 {
     enum { LOOK_AGAIN_US = 20000 };
     struct server *server = request->server;
     int64_t until = now_ms() + RUN_WAIT_MS;
-    if (has_profile(server, name))
-        return true;
-    if (!has_failed(server, name)) {
-        process_profile(request, reply);
-        if (reply->status != MHD_HTTP_ACCEPTED)
-            return false;
-        reply->status = MHD_HTTP_OK;
-        reply->body.size = 0;
-    }
+    if (!run_prepare(request, reply, name))
+        return false;
     while (!has_profile(server, name)) {
         if (has_failed(server, name) || now_ms() > until || request_is_abandoned(request)) {
             jobs_reply_unready(request, reply, name);

@@ -29,6 +29,7 @@ struct serve_options {
     bool is_xprof;         /* XProf's routes also without their prefix */
     bool allows_frames;    /* of pages of this machine */
     bool allows_capture;   /* over the network, also when the host is not loopback */
+    bool forbids_capture;  /* also when it is */
     uint64_t upload_limit; /* total bytes of all uploads */
     const char *version;   /* of the program */
 };

@@ -82,10 +82,8 @@ static bool read_options(const struct request *request, struct reply *reply,
     options->width = (uint32_t)width;
     if (options->limit == 0)
         options->limit = TOOL_MAX_ROWS;
-    options->style = (struct text_style){.width = SIZE_MAX,
-                                         .top = options->limit,
-                                         .has_grouped_digits = true,
-                                         .has_blank_nulls = true};
+    options->style = (struct text_style){
+        .width = SIZE_MAX, .top = options->limit, .digits = DIGITS_OF_ALL, .has_blank_nulls = true};
     if (options->table && !has_table_named(tool, options->table)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND, "%s has no table '%s'", tool_name(tool),
                     options->table);

@@ -152,6 +152,7 @@ static void put_device_operation(struct filler *filler, size_t index)
     else
         rows_nulls(rows, DEVICE_OP_CORE, 1);
     fill_string(filler, DEVICE_OP_PARENT, sum->parent);
+    fill_string(filler, DEVICE_OP_DEDUPLICATED, sum->deduplicated);
     fill_word(filler, DEVICE_OP_ATTRIBUTION, attribution_name(sum->attribution));
     put_times(filler, sum, kind == KIND_GPU);
     put_costs(filler, sum);

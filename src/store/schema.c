@@ -383,6 +383,9 @@ static const struct field device_operations_fields[] = {
     [DEVICE_OP_PARENT] =
         MAYBE(NAME, "parent_name", "", "Operation of a TPU that its first execution is nested in.",
               "while.2"),
+    [DEVICE_OP_DEDUPLICATED] =
+        MAYBE(NAME, "deduplicated_name", "",
+              "Operation of the same program that does the same, if a TPU says so.", "fusion.3"),
     [DEVICE_OP_ATTRIBUTION] =
         ONE_OF(true, "attribution", "How its operation is known.", "recorded",
                "recorded, kernel name, schedule order, framework operator, none"),

@@ -178,12 +178,20 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
 {
     const struct tool_options *options = run->options;
     struct hlo_graph_options wanted = {.name = text_of(options->op ? options->op : ""),
-                                       .radius = options->width ? options->width : 1};
+                                       .radius = options->width ? options->width : 1,
+                                       .with_bodies = options->has_bodies,
+                                       .with_metadata = options->has_metadata};
     struct hlo_graph graph = {0};
     if (options->format == TOOL_CSV)
         return error_set(err, "a graph is no table: --format must be text, json or gviz");
     if (options->format == TOOL_TEXT && !options->op) {
         put_module(run, &kept->module);
+        return true;
+    }
+    if (options->graph == TOOL_GRAPH_NEIGHBOURS)
+        return hlo_neighbours_json(run->out, &kept->module, wanted.name, err);
+    if (options->graph == TOOL_GRAPH_PROTO) {
+        output_write(run->out, (const char *)kept->bytes, kept->size);
         return true;
     }
     bool ok = hlo_graph_make(&graph, &kept->module, &wanted, err);

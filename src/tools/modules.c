@@ -53,9 +53,8 @@ static bool read_frame(const char *directory, const char *name, uint64_t offset,
 static bool unpack_module(struct kept_module *kept, const uint8_t *frame, size_t size,
                           struct error *err)
 {
-    size_t unpacked;
-    return stream_unpack(kept->label, frame, size, &kept->bytes, &unpacked, err) &&
-           hlo_module_read(&kept->module, kept->bytes, unpacked, err);
+    return stream_unpack(kept->label, frame, size, &kept->bytes, &kept->size, err) &&
+           hlo_module_read(&kept->module, kept->bytes, kept->size, err);
 }
 
 static bool load_row(struct kept_module *kept, const struct tool_run *run,

@@ -8,8 +8,9 @@
 #include "tools/tool.h"
 
 struct kept_module {
-    char *label; /* "jit_train_step(15913)" */
-    uint8_t *bytes;
+    char *label;    /* "jit_train_step(15913)" */
+    uint8_t *bytes; /* of its HloProto */
+    size_t size;
     struct hlo_module module;
 };
 

@@ -11,34 +11,55 @@
 /* SQL has its own lines. */
 /* clang-format off */
 
-/* Leaves are operations; their path is a list of names. Operations that hold others have no place
+/* Nodes have a list of names as their path; those of operations have a kind. With parts, operations
+ * that are the same are below a node of theirs, and instructions below their fusion: with the FLOPs
+ * of one execution, as nothing of their time is known. Operations that hold others have no place
  * below their program, as their time is that of the others. */
-#define TREE                                                                                       \
-    "WITH leaf AS (SELECT CASE (SELECT group_by FROM option)"                                      \
-    " WHEN 'category' THEN [category, name]"                                                       \
+#define TREE(has_parts)                                                                            \
+    "WITH base AS (SELECT * EXCLUDE (category), coalesce(category, 'unknown') AS category,"        \
+    " category IN ('call', 'conditional', 'while', 'megacore fusion') AND total_ns > self_ns AS"   \
+    " is_outer FROM (SELECT o.*, coalesce(m.label, 'main') AS program FROM op o LEFT JOIN HloModule m"\
+    " ON m.id = o.module_id)),"                                                                    \
+    " located AS (SELECT *, CASE (SELECT group_by FROM option)"                                    \
+    " WHEN 'category' THEN [category]"                                                             \
     " WHEN 'provenance' THEN list_concat([program], list_filter(string_split(coalesce("            \
-    "framework_op, ''), '/'), lambda part: part <> ''), [category, name])"                         \
-    " WHEN 'source' THEN CASE WHEN source_file IS NULL THEN ['(no source)', category, name] ELSE"  \
-    " [source_file, " SOURCE_INFO ", name] END"                                                    \
-    " ELSE [program, category, name] END AS path, program, * EXCLUDE (category, program),"         \
-    " category, false AS is_idle FROM (SELECT o.* EXCLUDE (category), coalesce(o.category,"        \
-    " 'unknown') AS category, coalesce(m.label, 'main') AS program FROM op o LEFT JOIN HloModule m ON"           \
-    " m.id = o.module_id)"                                                                         \
+    "framework_op, ''), '/'), lambda part: part <> ''), [category])"                               \
+    " WHEN 'source' THEN CASE WHEN source_file IS NULL THEN ['(no source)', category] ELSE"        \
+    " [source_file, " SOURCE_INFO "] END"                                                          \
+    " ELSE [program, category] END AS place FROM base),"                                           \
+    " compared AS (SELECT *, min(name) OVER same <> max(name) OVER same AS has_duplicates,"        \
+    " first_value(name) OVER (PARTITION BY place, is_outer, coalesce(deduplicated_name, name)"     \
+    " ORDER BY self_ns DESC, name) || ' and its duplicate(s)' AS same_name FROM located"           \
+    " WINDOW same AS (PARTITION BY place, is_outer, coalesce(deduplicated_name, name))),"          \
+    " leaf AS (SELECT *, false AS is_idle, CASE WHEN is_outer THEN CASE WHEN (SELECT group_by FROM"\
+    " option) IN ('program', 'provenance') THEN [program] ELSE [] END"                             \
+    " WHEN NOT has_duplicates THEN list_append(place, name)"                                       \
+    " WHEN " has_parts " THEN list_concat(place, [same_name, name])"                               \
+    " ELSE list_append(place, same_name) END AS path FROM compared"                                \
     " UNION ALL BY NAME SELECT ['IDLE'] AS path, 'IDLE' AS name, 'IDLE' AS category,"              \
     " idle_ns AS self_ns, 0 AS occurrences, true AS is_idle FROM machine WHERE idle_ns > 0),"      \
-    " placed AS (SELECT * EXCLUDE (path), CASE WHEN category IN ('call', 'conditional', 'while',"  \
-    " 'megacore fusion') AND total_ns > self_ns THEN CASE WHEN (SELECT group_by FROM option) IN"   \
-    " ('program', 'provenance') THEN [program] ELSE [] END ELSE path END AS path FROM leaf),"      \
+    " fused AS (SELECT list_append(l.path, i.name) AS path, len(l.path) + 1 AS depth, 0 AS ns,"    \
+    " 1 AS occurrences, any_value(i.flops) AS flops, 'instruction' AS node_kind, false AS is_idle,"\
+    " any_value(i.expression) AS expression, any_value(i.op_name) AS framework_op,"                \
+    " any_value(i.category) AS category, any_value(l.program_text) AS program_text,"               \
+    " any_value(i.source_file) AS source_file, any_value(i.source_line) AS source_line,"           \
+    " min(i.id) AS position FROM (SELECT l.path, l.program_text, f.module_id, unnest(f.called) AS" \
+    " body FROM leaf l JOIN HloOperation f ON f.id = l.operation_id WHERE f.opcode = 'fusion' AND" \
+    " " has_parts ") l JOIN HloOperation i ON i.module_id = l.module_id AND i.computation = l.body"\
+    " WHERE i.opcode NOT IN ('parameter', 'tuple') GROUP BY l.path, i.name),"                      \
     " node AS (SELECT path[1:depth] AS path, depth, sum(self_ns) AS ns,"                           \
     " sum(occurrences) AS occurrences, sum(flops) AS flops, sum(compute_s) AS compute_s,"          \
-    " sum(hbm_bytes) AS hbm_bytes, bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR"  \
-    " is_idle)) AS is_leaf, max(len(path)) AS deepest, bool_and(is_idle) AS is_idle,"                           \
-    " any_value(expression) AS expression, any_value(framework_op) AS framework_op,"               \
-    " any_value(category) AS category, any_value(program_text) AS program_text,"                       \
-    " any_value(source_file) AS source_file, any_value(source_line) AS source_line"                \
-    " FROM (SELECT *, unnest(range(0, len(path) + 1)) AS depth FROM placed) GROUP BY 1, 2),"       \
-    " numbered AS (SELECT *, row_number() OVER (ORDER BY depth, ns DESC, path) - 1 AS number"      \
-    " FROM node)"                                                                                  \
+    " sum(hbm_bytes) AS hbm_bytes,"                                                                \
+    " CASE WHEN bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR is_idle)) THEN"      \
+    " 'operation' WHEN bool_and(has_duplicates AND " has_parts " AND depth = len(path) - 1) THEN"  \
+    " 'duplicates' END AS node_kind, bool_and(is_idle) AS is_idle,"                                \
+    " arg_max(expression, self_ns) AS expression, arg_max(framework_op, self_ns) AS framework_op," \
+    " any_value(category) AS category, any_value(program_text) AS program_text,"                   \
+    " any_value(source_file) AS source_file, any_value(source_line) AS source_line,"               \
+    " 0 AS position FROM (SELECT *, unnest(range(0, len(path) + 1)) AS depth FROM leaf)"           \
+    " GROUP BY 1, 2 UNION ALL BY NAME SELECT * FROM fused),"                                       \
+    " numbered AS (SELECT *, row_number() OVER (ORDER BY depth, ns DESC, CASE WHEN node_kind ="    \
+    " 'instruction' THEN flops END DESC NULLS LAST, position, path) - 1 AS number FROM node)"      \
     " SELECT n.*, p.number AS parent, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
     " coalesce(n.compute_s * 1e9 / nullif(n.ns, 0), 0) AS compute_use,"                            \
     " coalesce(n.hbm_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
@@ -49,6 +70,7 @@
 static const struct tool_column columns[] = {
     NUMBER("depth", "Depth", FOR_SCRIPTS, 0),
     STRING("name", "Name", FOR_SCRIPTS),
+    STRING("kind", "Kind", FOR_SCRIPTS),
     {"path", "Path", CELL_TEXT, FOR_SCRIPTS, 0, false, NULL, NULL},
     NUMBER("time_ns", "Time (ns)", FOR_SCRIPTS, 0),
     NUMBER("time_percent", "Time (%)", FOR_SCRIPTS, 1),
@@ -65,11 +87,11 @@ static const struct tool_table tables[] = {
      .title = "Where the time of devices goes",
      .forms = FOR_SCRIPTS,
      COLUMNS_OF(columns),
-     .sql = "SELECT depth, coalesce(path[-1], 'total') AS name, path, ns AS time_ns,"
+     .sql = "SELECT depth, coalesce(path[-1], 'total') AS name, node_kind AS kind, path, ns AS time_ns,"
             " 100.0 * ns / nullif(whole_ns, 0) AS time_percent, 100.0 * ns / nullif(whole_ns, 0) *"
             " (1 - least(greatest(compute_use, hbm_use), 1)) AS wasted_percent,"
             " 100 * least(compute_use, 1) AS flops_percent, 100 * least(hbm_use, 1) AS hbm_percent,"
-            " occurrences, flops, hbm_bytes FROM (" TREE ") ORDER BY number"},
+            " occurrences, flops, hbm_bytes FROM (" TREE("true") ") ORDER BY number"},
 };
 
 /* clang-format on */
@@ -84,7 +106,7 @@ enum field {
     NODE_BYTES,
     NODE_COMPUTE_USE,
     NODE_HBM_USE,
-    NODE_IS_LEAF,
+    NODE_KIND,
     NODE_IS_IDLE,
     NODE_WHOLE,
     NODE_WHOLE_IDLE,
@@ -98,17 +120,25 @@ enum field {
 };
 static const char fields[] =
     "parent, coalesce(path[-1], ''), ns, occurrences, flops, normalized_flops, hbm_bytes,"
-    " compute_use, hbm_use, is_leaf, is_idle, whole_ns, whole_idle_ns, peak_flops, expression,"
+    " compute_use, hbm_use, node_kind, is_idle, whole_ns, whole_idle_ns, peak_flops, expression,"
     " framework_op, category, program_text, source_file, source_line";
 
 #define NO_NODE UINT32_MAX
+
+enum node_kind {
+    KIND_SCOPE, /* of operations */
+    KIND_OPERATION,
+    KIND_DUPLICATES,  /* operations that are the same */
+    KIND_INSTRUCTION, /* inside of a fusion */
+};
 
 struct node {
     uint32_t parent, first, last, next; /* children in the order of their time */
     uint32_t depth, child_count;
     uint32_t place; /* among the children of its parent, from 0 */
     double ns, occurrences, flops, normalized, bytes, compute_use, hbm_use;
-    bool is_leaf, is_idle;
+    enum node_kind kind;
+    bool is_idle;
     struct text name, expression, framework_op, category, program, file, line;
 };
 
@@ -145,6 +175,15 @@ static void link_node(struct tree *tree, uint32_t number)
     parent->last = number;
 }
 
+static enum node_kind kind_of(struct text name)
+{
+    if (!name.data)
+        return KIND_SCOPE;
+    return text_equal(name, TEXT("operation"))    ? KIND_OPERATION
+           : text_equal(name, TEXT("duplicates")) ? KIND_DUPLICATES
+                                                  : KIND_INSTRUCTION;
+}
+
 static void add_node(struct tree *tree, const struct sql_result *result, size_t row)
 {
     struct text parent = sql_value(result, row, NODE_PARENT);
@@ -160,7 +199,7 @@ static void add_node(struct tree *tree, const struct sql_result *result, size_t 
         .bytes = number_at(result, row, NODE_BYTES),
         .compute_use = number_at(result, row, NODE_COMPUTE_USE),
         .hbm_use = number_at(result, row, NODE_HBM_USE),
-        .is_leaf = text_equal(sql_value(result, row, NODE_IS_LEAF), TEXT("true")),
+        .kind = kind_of(sql_value(result, row, NODE_KIND)),
         .is_idle = text_equal(sql_value(result, row, NODE_IS_IDLE), TEXT("true")),
         .name = text_at(tree, result, row, NODE_NAME),
         .expression = text_at(tree, result, row, NODE_EXPRESSION),
@@ -181,7 +220,8 @@ static bool read_tree(struct tree *tree, struct tool_run *run, struct error *err
     struct output sql;
     struct sql_result *result = NULL;
     output_memory(&sql);
-    output_format(&sql, ", tree AS (%s) SELECT %s FROM tree ORDER BY number", TREE, fields);
+    output_format(&sql, ", tree AS (%s) SELECT %s FROM tree ORDER BY number",
+                  run->options->format == TOOL_TEXT ? TREE("false") : TREE("true"), fields);
     output_char(&sql, '\0');
     bool ok = tool_query(&result, run, sql.data, err);
     for (size_t rows = 1; ok && rows > 0;) {
@@ -214,7 +254,7 @@ static bool is_shown(const struct view *view, const struct node *node)
 {
     if (node->is_idle && !view->has_idle)
         return false;
-    bool may_cut = node->is_leaf || view->cuts_all;
+    bool may_cut = node->kind != KIND_SCOPE || view->cuts_all;
     return !may_cut || view->max_children == 0 || node->place < view->max_children;
 }
 
@@ -292,7 +332,8 @@ static void put_metrics(const struct view *view, uint32_t number)
     double ns = time_of(view, number), use = compute_use(view, number);
     double work = 1000 * (number == 0 ? view->tree->whole_ns - view->tree->idle_ns : ns);
     double share = view->total_ns > 0 ? ns / view->total_ns : 0;
-    bool has_count = node->is_leaf || (node->first != NO_NODE && nodes[node->first].is_leaf);
+    bool has_count = node->kind != KIND_SCOPE ||
+                     (node->first != NO_NODE && nodes[node->first].kind != KIND_SCOPE);
     double count = has_count && number > 0 ? node->occurrences : 0;
     struct json json;
     json_begin(&json, view->run->out, false);
@@ -317,7 +358,8 @@ static void put_operation(const struct view *view, const struct node *node)
     json_open(&json, '{');
     json_put_text(&json, "op", TEXT(""));
     json_put_text(&json, "expression", node->expression);
-    json_put_text(&json, "provenance", node->framework_op);
+    json_put_text(&json, "provenance",
+                  node->kind == KIND_DUPLICATES ? TEXT("") : node->framework_op);
     json_put_text(&json, "category", node->category);
     json_put_int(&json, "computationPrimitiveSize", 0);
     json_put_text(&json, "fingerprint", TEXT("0"));
@@ -347,7 +389,7 @@ static void open_json(const struct view *view, uint32_t number, bool is_first)
         json_text(&json, node->name);
     output_text(out, ",\"metrics\":");
     put_metrics(view, number);
-    if (node->is_leaf) {
+    if (node->kind != KIND_SCOPE) {
         output_text(out, ",\"xla\":");
         put_operation(view, node);
     }

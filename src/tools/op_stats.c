@@ -130,29 +130,10 @@ static const struct tool_column framework_columns[] = {
     STRING("operation", "Operation", FOR_PEOPLE),
 };
 
-/* Operations of the host are events named "name:Type", of tf.data, and operators of PyTorch. */
-#define IS_COPY "regexp_matches(name, '^Memcpy(HToD|DToH|DToD|HToH)')"
-#define IS_DATA "starts_with(name, 'Iterator::')"
-#define HOST_OPS                                                                                   \
-    "host_type AS (SELECT id, name, CASE WHEN " IS_DATA " THEN 'Dataset' WHEN " IS_COPY            \
-    " THEN name WHEN is_operator THEN regexp_extract(name, '([^:]*)$', 1)"                         \
-    " ELSE regexp_extract(name, ':([A-Za-z_]\\w*)?(\\[.*\\])?$', 1) END AS type,"                  \
-    " CASE WHEN is_operator OR " IS_DATA " THEN name ELSE split_part(name, ':', 1) END AS"         \
-    " operation FROM (SELECT *, coalesce(json_extract_string(attributes_json,"                     \
-    " '$.cat') = 'cpu_op', false) AS is_operator FROM EventType) WHERE is_operator OR " IS_DATA    \
-    " OR " IS_COPY " OR regexp_matches(name, '^[^:]+:([A-Za-z_]\\w*)?(\\[.*\\])?$')), "            \
-    "host_event AS (SELECT e.*, t.type, t.operation FROM SystemProfileEvents e JOIN host_type t"   \
-    " ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw'"                         \
-    " AND coalesce(e.instance_id = (SELECT host FROM option), true)), "                            \
-    "host_op AS (SELECT type, operation, count(*) AS occurrences, sum(duration_ns) AS total_ns,"   \
-    " sum(self_ns) AS self_ns FROM host_event GROUP BY ALL), "                                     \
-    "host_time AS (SELECT coalesce(sum(ns), 0) AS total_ns FROM (SELECT max(end_ts) -"             \
-    " min(start_ts) AS ns FROM host_event GROUP BY track_id))"
-
 /* Device rows, then host rows; of each the first 500. An operation's executions are those of the
  * HLO operation that has most. */
 #define FRAMEWORK_SQL(with_idle)                                                                   \
-    "WITH " HOST_OPS ", grouped AS (SELECT coalesce(framework_op, name) AS operation,"             \
+    "WITH grouped AS (SELECT coalesce(framework_op, name) AS operation,"                          \
     " coalesce(any_value(CASE WHEN framework_op IS NOT NULL THEN framework_type END), 'Unknown')"  \
     " AS type, max(occurrences) AS occurrences, sum(total_ns) AS total_ns, sum(self_ns) AS"        \
     " self_ns, sum(tensor_core_ns) AS tensor_core_ns, sum(flops) AS flops,"                        \

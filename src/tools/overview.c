@@ -79,11 +79,21 @@ const char step_sql[] =
 #define OF_STEPS(column, name)                                                                     \
     " " ONE_DIGIT("avg(" column ") / 1e6") " AS " name "_avg,"                                     \
     " " ONE_DIGIT("stddev_samp(" column ") / 1e6") " AS " name "_sdv,"
+/* TPUs' alone. */
+#define ON_TPU "(SELECT kind FROM machine) = 'TPU'"
+#define OF_TPU_STEPS(value, name)                                                                  \
+    " CASE WHEN " ON_TPU " THEN printf('%.2f', coalesce(avg(" value ")::DOUBLE / 1e6, 0)) END AS " \
+    name ","
+#define INFEED_PERCENT(function, name)                                                             \
+    " CASE WHEN " ON_TPU " THEN " ONE_DIGIT(function "(100.0 * infeed_ns / nullif(step_ns, 0))")   \
+    " END AS infeed_percent_" name ","
 const char step_properties[] =
     ", " SHARES " SELECT (SELECT coalesce(kind, 'CPU_ONLY') FROM machine) AS hardware_type,"
+    " CASE WHEN " ON_TPU " THEN 'stepnum,tcComputeTimeMs,scv0ComputeTimeMs,scv0InfeedTimeMs,"
+    "tcInfeedTimeMs,tcOutfeedTimeMs,tcIdleTimeMs,hostTransferTimeMs,tooltip' ELSE"
     " 'stepnum,deviceComputeTimeMs,deviceToDeviceTimeMs,deviceCollectivesTimeMs,"
     "hostComputeTimeMs,kernelLaunchTimeMs,infeedTimeMs,outfeedTimeMs,compileTimeMs,otherTimeMs,"
-    " tooltip' AS step_time_graph_column_ids,"
+    " tooltip' END AS step_time_graph_column_ids,"
     " " ONE_DIGIT("avg(step_ns) / 1e6") " AS steptime_ms_average,"
     " " ONE_DIGIT("stddev_samp(step_ns) / 1e6") " AS steptime_ms_standard_deviation,"
     " " ONE_DIGIT("min(step_ns) / 1e6") " AS steptime_ms_minimum,"
@@ -99,7 +109,19 @@ const char step_properties[] =
     " ELSE '' END FROM shares) AS summary_nextstep,"
     " '' AS all_other_bottleneck, '' AS all_other_statement, '' AS kernel_launch_bottleneck,"
     " '' AS kernel_launch_statement, '' AS device_collectives_bottleneck,"
-    " '' AS device_collectives_statement FROM step_part";
+    " '' AS device_collectives_statement,"
+    OF_TPU_STEPS("step_ns - idle_ns", "active_steptime_ms_average")
+    OF_TPU_STEPS("compute_ns + collectives_ns + between_ns", "tc_compute_ms_average")
+    OF_TPU_STEPS("step_ns - idle_ns", "tc_active_ms_average")
+    OF_TPU_STEPS("idle_ns", "tc_idle_ms_average")
+    OF_TPU_STEPS("coalesce(infeed_ns, input_ns)", "tc_infeed_ms_average")
+    OF_TPU_STEPS("coalesce(outfeed_ns, output_ns)", "tc_outfeed_ms_average")
+    OF_TPU_STEPS("0", "scv0_compute_ms_average") OF_TPU_STEPS("0", "scv0_infeed_ms_average")
+    OF_TPU_STEPS("greatest(input_ns + output_ns - coalesce(infeed_ns, input_ns) -"
+                 " coalesce(outfeed_ns, output_ns), 0)", "host_transfer_ms_average")
+    INFEED_PERCENT("avg", "average") INFEED_PERCENT("max", "maximum")
+    INFEED_PERCENT("min", "minimum") INFEED_PERCENT("stddev_samp", "standard_deviation")
+    " CASE WHEN " ON_TPU " THEN '' END AS output_conclusion FROM step_part";
 
 static const struct tool_column fact_columns[] = {
     STRING("fact", "Fact", FOR_USERS),
@@ -176,8 +198,11 @@ static const char top_sql[] =
     " FROM ranked WHERE place <= 10 ORDER BY place";
 
 #define PERCENT(value) "printf('%.1f%%', coalesce((" value ")::DOUBLE, 0))"
+#define FOR_TPU(value) "CASE WHEN kind = 'TPU' THEN " value " END"
 static const char top_properties[] =
-    ", " SHARES ", cost AS (SELECT sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes FROM op)"
+    ", " SHARES ", cost AS (SELECT sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes,"
+    " coalesce(sum(occurrences), 0) AS op_count FROM op), on_host AS (SELECT coalesce("
+    "sum(occurrences), 0) AS host_count, coalesce(sum(self_ns), 0) AS host_self_ns FROM host_op)"
     " SELECT " PERCENT("half_percent") " AS device_compute_16bit_percent,"
     " " PERCENT("single_percent") " AS device_compute_32bit_percent,"
     " " PERCENT("100.0 * idle_ns / nullif(whole_ns, 0)") " AS device_idle_time_percent,"
@@ -190,8 +215,17 @@ static const char top_properties[] =
     " AS flop_rate_utilization_relative_to_roofline,"
     " " PERCENT("100 * hbm_bytes * 1e9 / nullif(whole_ns, 0) / nullif(hbm_peak, 0)")
     " AS memory_bw_utilization_relative_to_hw_limit,"
+    " " PERCENT("100.0 * op_count / nullif(op_count + host_count, 0)") " AS device_tf_op_percent,"
+    " " PERCENT("100.0 * host_count / nullif(op_count + host_count, 0)") " AS host_tf_op_percent,"
     " '0.0%' AS device_op_time_eager_percent, '0.0%' AS host_op_time_eager_percent,"
-    " '' AS remark_text, '' AS remark_color FROM machine, shares, cost";
+    " '0' AS host_trace_level, '' AS remark_text, '' AS remark_color,"
+    " " FOR_TPU(PERCENT("coalesce(100.0 * greatest(h.total_ns - host_self_ns, 0) / nullif(h.total_ns,"
+    " 0), 100)"))
+    " AS host_idle_time_percent,"
+    " " FOR_TPU("printf('%.6g', (span_ns - busy_ns) * 1000.0)") " AS idle_time_high_confidence_ps,"
+    " " FOR_TPU(PERCENT("100.0 * busy_ns / nullif(span_ns, 0)"))
+    " AS device_duty_cycle_high_confidence_percent"
+    " FROM machine, shares, cost, on_host, host_time h";
 
 static const struct tool_column environment_columns[] = {
     STRING("host_id", "host_id", FOR_XPROF),

@@ -11,6 +11,9 @@
 /* Rows of the host that was asked for. */
 #define ON_HOST(column) " coalesce(" column " = (SELECT host FROM option), true)"
 
+#define IS_COPY "regexp_matches(name, '^Memcpy(HToD|DToH|DToD|HToH)')"
+#define IS_DATA "starts_with(name, 'Iterator::')"
+
 static const struct {
     const char *name, *sql;
 } relations[] = {
@@ -120,6 +123,7 @@ static const struct {
      " coalesce(any_value(expression), name) AS expression,"
      " any_value(framework_op) AS framework_op, any_value(framework_type) AS framework_type,"
      " any_value(source_file) AS source_file, any_value(source_line) AS source_line,"
+     " any_value(operation_id) AS operation_id, any_value(deduplicated_name) AS deduplicated_name,"
      " any_value(parent_name) AS parent_name, any_value(attribution) AS attribution,"
      " any_value(module_id) AS module_id, sum(occurrence_count) AS occurrences,"
      " sum(kernel_count) AS kernels, sum(total_ns) AS total_ns, sum(self_ns) AS self_ns,"
@@ -145,6 +149,25 @@ static const struct {
      " avg(compute_16_ns + compute_32_ns + compute_other_ns) AS compute_ns "
      "FROM StepBreakdown b LEFT JOIN accelerator d ON d.id = b.device_id "
      "WHERE b.device_id IS NULL OR d.id IS NOT NULL GROUP BY b.step_id)"},
+    /* Operations of the host are events named "name:Type", of tf.data, and operators of PyTorch. */
+    {"host_type",
+     "host_type AS (SELECT id, name, CASE WHEN " IS_DATA " THEN 'Dataset' WHEN " IS_COPY
+     " THEN name WHEN is_operator THEN regexp_extract(name, '([^:]*)$', 1)"
+     " ELSE regexp_extract(name, ':([A-Za-z_]\\w*)?(\\[.*\\])?$', 1) END AS type,"
+     " CASE WHEN is_operator OR " IS_DATA " THEN name ELSE split_part(name, ':', 1) END AS"
+     " operation FROM (SELECT *, coalesce(json_extract_string(attributes_json,"
+     " '$.cat') = 'cpu_op', false) AS is_operator FROM EventType) WHERE is_operator OR " IS_DATA
+     " OR " IS_COPY " OR regexp_matches(name, '^[^:]+:([A-Za-z_]\\w*)?(\\[.*\\])?$'))"},
+    {"host_event",
+     "host_event AS (SELECT e.*, t.type, t.operation FROM SystemProfileEvents e JOIN host_type t"
+     " ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw' AND"
+     ON_HOST("e.instance_id") ")"},
+    {"host_op",
+     "host_op AS (SELECT type, operation, count(*) AS occurrences, sum(duration_ns) AS total_ns,"
+     " sum(self_ns) AS self_ns FROM host_event GROUP BY ALL)"},
+    {"host_time",
+     "host_time AS (SELECT coalesce(sum(ns), 0) AS total_ns FROM (SELECT max(end_ts) -"
+     " min(start_ts) AS ns FROM host_event GROUP BY track_id))"},
     /* Whether a program has gradients, by the scopes of its operations. */
     {"training",
      "training AS ("

@@ -9,6 +9,8 @@
  *     machine    one row: their kind, their peaks, their time
  *     op         operations of all these devices, with what they cost
  *     step_part  steps and their parts
+ *     host_op    operations of the host: their kind, count and time
+ *     host_time  one row: the time from their first to their last, of all threads
  *     training   one row: whether a program has gradients
  */
 #ifndef KYMO_TOOLS_RELATIONS_H
@@ -24,61 +26,29 @@
 #define GIB_PER_S(bytes) "(" bytes ") / nullif(total_ns, 0) / 1.073741824"
 #define UTILISATION(bytes, peak)                                                                   \
     "coalesce((" bytes ") * 1e9 / nullif(total_ns, 0) / nullif(" peak ", 0), 0)"
-#define RATES                                                                                                                                                                                                          \
-    " flops / nullif(total_ns, 0) AS model_flop_rate,"                                                                                                                                                                 \
-    " compute_s * m.peak_flops / nullif(total_ns, 0) AS normalized_flop_rate,"                                                                                                                                         \
-    " xprof_flops / nullif(total_ns, 0) AS xprof_model_flop_rate,"                                                                                                                                                     \
-    " xprof_device_flops / nullif(total_ns, 0) AS xprof_normalized_flop_rate,"                                                                                                                                         \
-    " " GIB_PER_S("bytes") " AS measured_memory_bw, " GIB_PER_S(                                                                                                                                                       \
-        "hbm_bytes") " AS hbm_bw,"                                                                                                                                                                                     \
-                     " " GIB_PER_S(                                                                                                                                                                                    \
-                         "cmem_read_bytes") " AS cmem_read_bw,"                                                                                                                                                        \
-                                            " " GIB_PER_S(                                                                                                                                                             \
-                                                "cmem_write_bytes") " AS cmem_write_bw,"                                                                                                                               \
-                                                                    " " GIB_PER_S(                                                                                                                                     \
-                                                                        "vmem_read_bytes") " AS "                                                                                                                      \
-                                                                                           "vmem_"                                                                                                                     \
-                                                                                           "read_"                                                                                                                     \
-                                                                                           "bw,"                                                                                                                       \
-                                                                                           " " GIB_PER_S(                                                                                                              \
-                                                                                               "v"                                                                                                                     \
-                                                                                               "m"                                                                                                                     \
-                                                                                               "e"                                                                                                                     \
-                                                                                               "m"                                                                                                                     \
-                                                                                               "_"                                                                                                                     \
-                                                                                               "w"                                                                                                                     \
-                                                                                               "r"                                                                                                                     \
-                                                                                               "i"                                                                                                                     \
-                                                                                               "t"                                                                                                                     \
-                                                                                               "e"                                                                                                                     \
-                                                                                               "_"                                                                                                                     \
-                                                                                               "b"                                                                                                                     \
-                                                                                               "y"                                                                                                                     \
-                                                                                               "t"                                                                                                                     \
-                                                                                               "e"                                                                                                                     \
-                                                                                               "s") " AS vmem_write_bw,"                                                                                               \
-                                                                                                    " flops / nullif(bytes, 0) AS operational_intensity,"                                                              \
-                                                                                                    " flops / nullif(hbm_bytes, 0) AS hbm_operational_intensity,"                                                      \
-                                                                                                    " flops / nullif(cmem_read_bytes, 0) AS cmem_read_operational_intensity,"                                          \
-                                                                                                    " flops / nullif(cmem_write_bytes, 0) AS cmem_write_operational_intensity,"                                        \
-                                                                                                    " flops / nullif(vmem_read_bytes, 0) AS vmem_read_operational_intensity,"                                          \
-                                                                                                    " flops / nullif(vmem_write_bytes, 0) AS vmem_write_operational_intensity,"                                        \
-                                                                                                    " coalesce(compute_s * 1e9 / nullif(total_ns, 0), 0) AS compute_use,"                                              \
-                                                                                                    " " UTILISATION(                                                                                                   \
-                                                                                                        "hbm_bytes",                                                                                                   \
-                                                                                                        "m.hbm_peak") " AS hbm_use,"                                                                                   \
-                                                                                                                      " " UTILISATION(                                                                                 \
-                                                                                                                          "cmem_read_bytes",                                                                           \
-                                                                                                                          "m.cmem_read_peak") " AS cmem_read_use,"                                                     \
-                                                                                                                                              " " UTILISATION(                                                         \
-                                                                                                                                                  "cmem_write_bytes",                                                  \
-                                                                                                                                                  "m.cmem_write_peak") " AS cmem_write_use,"                           \
-                                                                                                                                                                       " " UTILISATION(                                \
-                                                                                                                                                                           "vmem_read_bytes",                          \
-                                                                                                                                                                           "m.vmem_read_peak") " AS vmem_read_use,"    \
-                                                                                                                                                                                               " " UTILISATION(        \
-                                                                                                                                                                                                   "vmem_write_bytes", \
-                                                                                                                                                                                                   "m.vmem_write_peak") " AS vmem_write_use"
+#define RATES                                                                                      \
+    " flops / nullif(total_ns, 0) AS model_flop_rate,"                                             \
+    " compute_s * m.peak_flops / nullif(total_ns, 0) AS normalized_flop_rate,"                     \
+    " xprof_flops / nullif(total_ns, 0) AS xprof_model_flop_rate,"                                 \
+    " xprof_device_flops / nullif(total_ns, 0) AS xprof_normalized_flop_rate,"                     \
+    " " GIB_PER_S("bytes") " AS measured_memory_bw,"                                               \
+    " " GIB_PER_S("hbm_bytes") " AS hbm_bw,"                                                       \
+    " " GIB_PER_S("cmem_read_bytes") " AS cmem_read_bw,"                                           \
+    " " GIB_PER_S("cmem_write_bytes") " AS cmem_write_bw,"                                         \
+    " " GIB_PER_S("vmem_read_bytes") " AS vmem_read_bw,"                                           \
+    " " GIB_PER_S("vmem_write_bytes") " AS vmem_write_bw,"                                         \
+    " flops / nullif(bytes, 0) AS operational_intensity,"                                          \
+    " flops / nullif(hbm_bytes, 0) AS hbm_operational_intensity,"                                  \
+    " flops / nullif(cmem_read_bytes, 0) AS cmem_read_operational_intensity,"                      \
+    " flops / nullif(cmem_write_bytes, 0) AS cmem_write_operational_intensity,"                    \
+    " flops / nullif(vmem_read_bytes, 0) AS vmem_read_operational_intensity,"                      \
+    " flops / nullif(vmem_write_bytes, 0) AS vmem_write_operational_intensity,"                    \
+    " coalesce(compute_s * 1e9 / nullif(total_ns, 0), 0) AS compute_use,"                          \
+    " " UTILISATION("hbm_bytes", "m.hbm_peak") " AS hbm_use,"                                      \
+    " " UTILISATION("cmem_read_bytes", "m.cmem_read_peak") " AS cmem_read_use,"                    \
+    " " UTILISATION("cmem_write_bytes", "m.cmem_write_peak") " AS cmem_write_use,"                 \
+    " " UTILISATION("vmem_read_bytes", "m.vmem_read_peak") " AS vmem_read_use,"                    \
+    " " UTILISATION("vmem_write_bytes", "m.vmem_write_peak") " AS vmem_write_use"
 /* Of a relation with RATES. The first of equals wins, as in XProf. */
 #define USES     "compute_use, hbm_use, cmem_read_use, cmem_write_use, vmem_read_use, vmem_write_use"
 #define BEST_USE "greatest(" USES ")"

@@ -139,7 +139,7 @@ static const struct tool_column device_columns[] = {
 /* As XProf's numbers: six digits. */
 #define SIX(value) "printf('%.6g', coalesce((" value ")::DOUBLE, 0))"
 static const char properties[] =
-    "SELECT type AS device_type, " SIX("peak_flops / 1e9") " AS peak_flop_rate,"
+    "SELECT coalesce(type, '') AS device_type, " SIX("peak_flops / 1e9") " AS peak_flop_rate,"
     " " SIX("hbm_peak / 1073741824") " AS peak_hbm_bw,"
     " " SIX("peak_flops / nullif(hbm_peak, 0)") " AS hbm_ridge_point,"
     " " SIX("coalesce(vmem_write_peak, sram_peak) / 1073741824") " AS peak_vmem_write_bw,"

@@ -15,41 +15,14 @@ extern const char step_sql[], step_properties[];
 
 /* Shares of step time, one row: input_percent and so on; step_count is 0 without steps. */
 #define SHARE_OF(part) "100.0 * sum(" part "_ns) / nullif(sum(step_ns), 0) AS " part "_percent"
-#define SHARES                                                                                                                                 \
-    "shares AS (SELECT count(*) AS step_count, avg(step_ns) / 1e6 AS step_ms,"                                                                 \
-    " min(step_ns) / 1e6 AS least_ms, max(step_ns) / 1e6 AS most_ms,"                                                                          \
-    " " SHARE_OF("compute") ", " SHARE_OF("between") ", " SHARE_OF("collectives") ", " SHARE_OF("host") ", " SHARE_OF("launch") ", " SHARE_OF( \
-        "input") ", " SHARE_OF("output") ", " SHARE_OF("compile") ", " SHARE_OF("other") ","                                                   \
-                                                                                         " 100.0 "                                             \
-                                                                                         "* "                                                  \
-                                                                                         "sum("                                                \
-                                                                                         "compute"                                             \
-                                                                                         "_16_ns)"                                             \
-                                                                                         " / "                                                 \
-                                                                                         "nullif("                                             \
-                                                                                         "sum("                                                \
-                                                                                         "compute"                                             \
-                                                                                         "_ns), "                                              \
-                                                                                         "0) AS "                                              \
-                                                                                         "half_"                                               \
-                                                                                         "percent"                                             \
-                                                                                         ","                                                   \
-                                                                                         " 100.0 "                                             \
-                                                                                         "* "                                                  \
-                                                                                         "sum("                                                \
-                                                                                         "compute"                                             \
-                                                                                         "_32_ns)"                                             \
-                                                                                         " / "                                                 \
-                                                                                         "nullif("                                             \
-                                                                                         "sum("                                                \
-                                                                                         "compute"                                             \
-                                                                                         "_ns), "                                              \
-                                                                                         "0) AS "                                              \
-                                                                                         "single_"                                             \
-                                                                                         "percent"                                             \
-                                                                                         " FROM "                                              \
-                                                                                         "step_"                                               \
-                                                                                         "part)"
+#define SHARES                                                                                     \
+    "shares AS (SELECT count(*) AS step_count, avg(step_ns) / 1e6 AS step_ms,"                     \
+    " min(step_ns) / 1e6 AS least_ms, max(step_ns) / 1e6 AS most_ms,"                              \
+    " " SHARE_OF("compute") ", " SHARE_OF("between") ", " SHARE_OF("collectives") ","              \
+    " " SHARE_OF("host") ", " SHARE_OF("launch") ", " SHARE_OF("input") ","                        \
+    " " SHARE_OF("output") ", " SHARE_OF("compile") ", " SHARE_OF("other") ","                     \
+    " 100.0 * sum(compute_16_ns) / nullif(sum(compute_ns), 0) AS half_percent,"                    \
+    " 100.0 * sum(compute_32_ns) / nullif(sum(compute_ns), 0) AS single_percent FROM step_part)"
 
 /* How much a part of a step is of a problem, by XProf's thresholds. */
 #define DEGREE(share)                                                                              \

@@ -8,6 +8,13 @@
 #include "export/export.h"
 #include "sql/sql.h"
 
+/* What graph_viewer answers with, in XProf's form. */
+enum tool_graph {
+    TOOL_GRAPH_NEAR,       /* operations near one, for Graphviz */
+    TOOL_GRAPH_NEIGHBOURS, /* names of those that one uses, and that use it, as JSON */
+    TOOL_GRAPH_PROTO,      /* the module's HloProto */
+};
+
 enum tool_format {
     TOOL_TEXT,
     TOOL_CSV,
@@ -25,6 +32,8 @@ struct tool_options {
     const char *op;       /* of the module; NULL: the module itself */
     bool has_long_text;   /* of a module: also large constants */
     uint32_t width;       /* operations this far from op are shown; 0: 1 */
+    enum tool_graph graph;
+    bool has_bodies, has_metadata; /* of a graph for Graphviz: fusions' bodies, scopes */
     uint64_t memory_space;
     const char *directory; /* of the profile */
     uint64_t limit;        /* rows of a table, children of a node; 0: all */

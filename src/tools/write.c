@@ -166,7 +166,7 @@ static bool put_rows(struct json *json, struct tool_run *run, const struct tool_
     return ok;
 }
 
-/* Members of an object, as text; XProf's properties are all text. */
+/* Members of an object, as text; XProf's properties are all text. NULL: not of this device. */
 static bool put_properties(struct json *json, struct tool_run *run, const struct tool_table *table,
                            struct error *err)
 {
@@ -177,7 +177,8 @@ static bool put_properties(struct json *json, struct tool_run *run, const struct
     const struct sql_column *columns = ok ? sql_columns(result, &count) : NULL;
     for (size_t i = 0; ok && rows > 0 && i < count; i++) {
         struct text value = sql_value(result, 0, i);
-        json_put_text(json, columns[i].name, value.data ? value : TEXT(""));
+        if (value.data)
+            json_put_text(json, columns[i].name, value);
     }
     json_close(json, '}');
     sql_free(result);

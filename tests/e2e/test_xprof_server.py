@@ -1,9 +1,17 @@
 """xprof: a log directory is served with the routes of XProf's server."""
 
 import csv
+import gzip
 import io
+import json
 import pathlib
+import platform
 import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -11,18 +19,31 @@ from conftest import DATA, Kymo
 from server import Server
 
 PREFIX = "/data/plugin/profile"
+MODULE = "jit_matmul_allgather(3320)"
+XPROF = pathlib.Path(__file__).with_name("xprof_server.py")
 
 
 @pytest.fixture(scope="module")
-def server(kymo, tmp_path_factory):
-    place = tmp_path_factory.mktemp("xprof")
-    program = place / "xprof"
+def program(kymo, tmp_path_factory):
+    program = tmp_path_factory.mktemp("program") / "xprof"
     program.symlink_to(pathlib.Path(kymo.path).resolve())
+    return Kymo(program)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    place = tmp_path_factory.mktemp("xprof")
     for run, capture, host in (("", "jax_matmul_h200", "vm"), ("b", "tpu_inference", "tpu")):
         folder = place / "logs" / run / "plugins" / "profile" / f"run{run}"
         folder.mkdir(parents=True)
         shutil.copy(DATA / "xplane" / f"{capture}.xplane.pb", folder / f"{host}.xplane.pb")
-    server = Server(Kymo(program), place / "logs", "--data-path", place / "data", command="server", ports=("--port", 0))
+    return place / "logs"
+
+
+@pytest.fixture(scope="module")
+def server(program, logs):
+    server = Server(program, logs, "--data-path", logs.with_name("data"), "--hide_capture_profile_button", command="server",
+                    ports=("--port", 0))
     yield server
     server.process.terminate()
     server.process.wait()
@@ -70,6 +91,114 @@ def test_what_is_not_there_is_not_found(server):
     assert server.ask("POST", f"{PREFIX}/runs").status == 405
 
 
-def test_wrong_calls_are_refused(kymo):
+def test_graphs_are_answered_in_the_forms_that_are_known(server):
+    def ask(**arguments):
+        query = {"run": "run", "tag": "graph_viewer", "module_name": MODULE, "node_name": "gemm_fusion_dot_general.1"} | arguments
+        return server.ask("GET", "/data?" + urllib.parse.urlencode(query))
+    assert ask(type="adj_nodes").json == {"operand_names": ["a.1", "b.1"], "consumer_names": []}
+    assert b"dot_general.0" in ask(format="dot").body and b"dot_general.0" not in ask(merge_fusion="true").body
+    assert b"jit(matmul_allgather)/dot_general" in ask(show_metadata="true").body
+    assert "must be graph, adj_nodes" in ask(type="pbtxt").error and "must be dot" in ask(format="html").error
+    assert "no instruction x" in ask(type="adj_nodes", node_name="x").error
+    for tool, argument in (("memory_viewer", "view_memory_allocation_timeline"), ("megascale_stats", "perfetto")):
+        assert f'"{argument}" is not supported' in server.ask("GET", f"/data?run=run&tag={tool}&{argument}=true").error
+
+
+def test_a_run_is_prepared(server, logs):
+    run = logs / "plugins/profile/run"
+    server.ask("DELETE", "profiles/run")
+    assert server.ask("POST", f"/generate_cache?session_path={run}&tools=hlo_stats,x").status == 202
+    assert server.wait_for("run", "ready")
+    assert server.get("/runs", session_path=logs / "b/plugins/profile/runb") == ["runb"]
+    assert server.get("/run_tools", run="run", session_path=run) == server.get("/run_tools", run="run")
+    assert "no run of the log directory" in server.ask("GET", "/run_tools?run=run&session_path=/").error
+    assert "runs are those of the log directory" in server.ask("GET", f"/runs?run_path={logs}").error
+
+
+def test_the_capture_button_can_be_hidden(server):
+    assert server.get("captures") == {"allowed": False}
+    assert server.ask("POST", "captures", {"name": "x", "addresses": "localhost:1"}).status == 403
+
+
+class XProf:
+    """XProf's own server."""
+
+    def __init__(self, logs):
+        self.process = subprocess.Popen([sys.executable, XPROF, logs], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}{PREFIX}/"
+
+    def ask(self, method, path):
+        try:
+            answer = urllib.request.urlopen(urllib.request.Request(self.url + path, method=method), timeout=120)
+        except urllib.error.HTTPError as error:
+            answer = error
+        body = answer.read()
+        return answer.status, gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
+
+
+@pytest.fixture(scope="module")
+def both(server, logs):
+    """Asks both servers: the two statuses, and the two bodies."""
+    xprof = XProf(logs)
+
+    def ask(route, method="GET", **arguments):
+        path = f"{route}?{urllib.parse.urlencode(arguments)}"
+        theirs, ours = xprof.ask(method, path), server.ask(method, f"{PREFIX}/{path}")
+        assert (ours.status < 400) == (theirs[0] < 400), (path, theirs, ours.body)
+        return ours.status, theirs[0], ours.body, theirs[1]
+    yield ask
+    xprof.process.kill()
+    xprof.process.wait()
+
+
+def shape(value, depth=4):
+    """Keys of objects, columns of tables: what a reader of an answer relies on."""
+    if isinstance(value, dict) and "cols" in value:
+        return [value["cols"]]
+    if isinstance(value, dict) and depth:
+        return {key: shape(inner, depth - 1) for key, inner in value.items() if not key.isdigit()}
+    return [shape(inner, depth - 1) for inner in value] if isinstance(value, list) and depth == 4 else None
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_answers_are_those_of_xprofs_server(both, logs):
+    def same(route, **arguments):
+        _, _, ours, theirs = both(route, **arguments)
+        assert json.loads(ours) == json.loads(theirs), (route, arguments)
+    same("runs")
+    same("runs", session_path=logs / "b/plugins/profile/runb")
+    _, _, ours, theirs = both("config")
+    assert json.loads(ours).keys() == json.loads(theirs).keys()
+    for run in ("run", "b/runb"):
+        _, _, ours, theirs = both("module_list", run=run)
+        assert ours == theirs
+    graph = {"run": "run", "tag": "graph_viewer", "module_name": MODULE, "node_name": "gemm_fusion_dot_general.1"}
+    same("data", type="adj_nodes", **graph)
+    for kind in ("short_txt", "long_txt", "pb"):
+        _, _, ours, theirs = both("data", type=kind, **graph)
+        assert ours == theirs and len(ours) > 500, kind
+    for run in ("run", "b/runb"):
+        _, _, ours, theirs = both("run_tools", run=run)
+        tools = [tool for tool in json.loads(theirs) if tool != "trace_viewer@"]
+        assert [tool for tool in json.loads(ours) if tool != "pod_viewer"] == tools
+        for tool in tools:
+            same("hosts", run=run, tag=tool)
+            module = MODULE if run == "run" else "jit_f(12190760917235803885)"
+            if tool != "graph_viewer":
+                _, _, ours, theirs = both("data", run=run, tag=tool, module_name=module)
+                assert shape(json.loads(ours)) == shape(json.loads(theirs)), tool
+        _, _, ours, theirs = both("data_csv", run=run, tag="hlo_stats")
+        assert ours.splitlines()[0] == theirs.splitlines()[0]
+    for arguments in ({}, {"session_path": "/nowhere"}, {"session_path": logs / "plugins/profile/run"},
+                      {"session_path": logs / "plugins/profile/run", "tools": "nothing"}):
+        ours, theirs, answer, other = both("generate_cache", "POST", **arguments)
+        assert ours == theirs and (ours != 202 or json.loads(answer) == json.loads(other))
+
+
+def test_wrong_calls_are_refused(kymo, program):
     assert "missing argument" in kymo.refuses("xprof", code=2)
     assert "one log directory" in kymo.refuses("xprof", "server", "a", "--logdir", "b", code=2)
+    for option in ("--grpc_port=1", "--worker_service_address", "--max-concurrent-worker-requests", "--enable_tab_name_label"):
+        assert "is not supported" in program.refuses("server", "logs", option, code=2)

@@ -15,7 +15,7 @@ test('groups have only tools that the server has', () => {
 
 test('rows with paths are a tree, also where names contain slashes', () => {
   const row = (depth: number, path: string[]): OpRow => ({
-    depth, path, name: path.at(-1) ?? 'total', time_ns: 1, time_percent: 1, wasted_percent: null, flops_percent: null, hbm_percent: null,
+    depth, path, name: path.at(-1) ?? 'total', kind: null, time_ns: 1, time_percent: 1, wasted_percent: null, flops_percent: null, hbm_percent: null,
     occurrences: 1, flops: null, hbm_bytes: null,
   })
   const root = readOpTree([row(0, []), row(1, ['a/b']), row(1, ['a']), row(2, ['a', 'b']), row(2, ['a/b', 'c'])])!

@@ -6,6 +6,8 @@ export type OpGroup = (typeof OP_GROUPS)[number]
 export interface OpRow {
   depth: number
   name: string
+  /** operation, duplicates of one, an instruction inside a fusion; null: what these are in */
+  kind: string | null
   path: string[]
   time_ns: number
   time_percent: number
