@@ -138,7 +138,7 @@ test('a click on an operation searches for it', async () => {
   await open('gpt')
   await card('Top operations').getByRole('button', { name: /fusion\.410/ }).click()
   await expect.poll(() => parameter('q')).toBe('name:"fusion.410"')
-  await page.locator('.hits').getByText('120', { exact: true }).waitFor()
+  await page.locator('.hits').getByText('20', { exact: true }).waitFor()
 })
 
 test('a kernel name with spaces, stars and brackets is found', async () => {
