@@ -52,13 +52,15 @@ def test_help_of_a_command_has_options_and_examples(kymo, command, word):
 def test_the_examples_use_options_that_exist(kymo, tmp_path):
     for command in COMMANDS:
         text = kymo.ok(command, "--help")
+        folder = tmp_path / command  # some make directories that others name
+        folder.mkdir()
         for line in text.split("\nexamples:\n")[1].splitlines():
             words = shlex.split(line.split("|")[0].split("<")[0])[2:]
             if command == "nccom-test":  # needs no files, but for one
-                result = kymo.run(command, *words, "-n", 1, "-w", 0, cwd=tmp_path)
+                result = kymo.run(command, *words, "-n", 1, "-w", 0, cwd=folder)
                 assert result.returncode == 0 or "pairs.json: cannot open" in result.stderr, result.stderr
                 continue
-            result = kymo.run(command, *words, cwd=tmp_path, stdin=subprocess.DEVNULL)
+            result = kymo.run(command, *words, cwd=folder, stdin=subprocess.DEVNULL)
             if command == "inspect":  # what it runs fails as it likes
                 assert "with profiling enabled" in result.stderr and result.returncode != 0
                 continue
