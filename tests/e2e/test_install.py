@@ -89,7 +89,7 @@ def test_a_program_that_serves_finds_the_program_that_makes_profiles(installed, 
         result = installed.run("capture", "--connect", f"localhost:{port}", "--duration-ms", 50, "-o", tmp_path / "logs", env=clean_environment())
         program.kill()
     assert result.returncode == 0, result.stderr
-    assert installed.json("info", "--json", result.stdout.strip())["event_count"] > 10
+    assert installed.json("info", "--json", result.stdout.strip())["event_count"] > 0
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="pkg-config is not installed")
