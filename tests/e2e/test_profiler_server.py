@@ -128,10 +128,10 @@ print("MONITOR", client.monitor("{program.address}", 200, 2, True))
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "logs").rglob("*.xplane.pb")
     assert path.name == f"localhost_{program.port}.xplane.pb"
-    assert names(path).count("train") > 50
+    assert names(path).count("train") > 5
     assert f"process {program.pid}: CPU " in result.stdout and "threads, not recording" in result.stdout
     document = kymo.document(path.parent)
-    assert len(document["steps"]) > 50
+    assert len(document["steps"]) > 5
 
 
 @pytest.mark.slow
@@ -478,9 +478,9 @@ def test_a_client_that_sends_nothing_is_dropped(kymo, program, tmp_path):
 def test_a_client_that_does_not_read_holds_up_nobody(kymo, program, tmp_path):
     slow = http2.Client(program.port, window=0)
     slow.send(http2.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", 4, 0)))
-    slow.call("Profile", profile_request(duration_ms=20))
+    slow.call("Profile", profile_request(duration_ms=200))
+    wait_for(lambda: program.left() != [], 20)  # it has begun
     wait_for(lambda: program.left() == [], 20)
-    time.sleep(0.3)
     harmless(kymo, program, tmp_path)
     slow.close()
     assert program.lives()
