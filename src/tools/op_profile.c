@@ -506,7 +506,7 @@ static bool write_lines(struct tool_run *run, bool *is_empty, struct error *err)
 const struct xprof_tool op_profile = {
     .name = "op_profile",
     .about = "a tree of where the time of devices goes, and how well it is used",
-    .why = "the capture has no operations of a device",
+    .why = NO_OPERATIONS,
     TABLES_OF(tables),
     .options = TOOL_GROUP_BY,
     .write_document = write_tree,

@@ -88,7 +88,7 @@ static const struct tool_table hlo_tables[] = {
 const struct xprof_tool hlo_stats = {
     .name = "hlo_stats",
     .about = "HLO operations: times, rates, what bounds them",
-    .why = "the capture has no operations of a device",
+    .why = NO_OPERATIONS,
     TABLES_OF(hlo_tables),
 };
 

@@ -181,7 +181,7 @@ static const struct tool_table tables[] = {
 const struct xprof_tool roofline_model = {
     .name = "roofline_model",
     .about = "how near programs and operations come to the limits of their device",
-    .why = "the capture has no operations of a device",
+    .why = NO_OPERATIONS,
     TABLES_OF(tables),
     .is_list = true,
 };

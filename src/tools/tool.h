@@ -61,7 +61,11 @@ struct xprof_tool {
     bool (*write_text)(struct tool_run *run, bool *is_empty, struct error *err);
 };
 
-#define COLUMNS_OF(list)                 .columns = (list), .column_count = sizeof(list) / sizeof *(list)
+#define COLUMNS_OF(list) .columns = (list), .column_count = sizeof(list) / sizeof *(list)
+/* Why tools over DeviceOperation have nothing to show. */
+#define NO_OPERATIONS                                                                              \
+    "there are no operations of a device in the profile; one that an earlier version of kymo "     \
+    "made lacks them until `kymo view CAPTURE --force` has made it again"
 #define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
 #define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL, NULL}
 #define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL, NULL}
