@@ -581,22 +581,31 @@ static void name_operator(struct catalog *catalog, struct device_operation *sum)
     sum->framework_type = catalog_string(catalog, found.type);
 }
 
-static bool by_self_time(const void *a, const void *b, const void *context)
+static bool by_first_event(const void *a, const void *b, const void *context)
 {
     (void)context;
     const struct device_operation *m = a, *n = b;
-    if (m->device != n->device)
-        return m->device < n->device;
-    if (m->totals.self_ps != n->totals.self_ps)
-        return m->totals.self_ps > n->totals.self_ps;
     if (m->first.track != n->first.track)
         return m->first.track < n->first.track;
     return m->first.event < n->first.event;
 }
 
+static bool by_self_time(const void *a, const void *b, const void *context)
+{
+    const struct device_operation *m = a, *n = b;
+    if (m->device != n->device)
+        return m->device < n->device;
+    if (m->totals.self_ps != n->totals.self_ps)
+        return m->totals.self_ps > n->totals.self_ps;
+    return by_first_event(a, b, context);
+}
+
 void sum_operations(struct analysis *analysis, struct catalog *catalog)
 {
     size_t streams = analysis->device_operations.count;
+    /* Streams came in the order in which threads were done with them. */
+    sort_items(analysis->device_operations.items, streams,
+               sizeof *analysis->device_operations.items, by_first_event, NULL);
     for (size_t i = 0; i < streams; i++) {
         struct device_operation *sum = &analysis->device_operations.items[i];
         name_operator(catalog, sum);
