@@ -38,6 +38,7 @@ TARGETS = {"tsan": ("kymo", "libkymo-cuda", *THREADED_UNITS), "fuzz": ("fuzzers"
 lock = threading.Lock()
 passed = failed = 0
 unstable = []  # tests that failed beside others and passed alone
+failures = []  # names of what failed: a log may keep no more than its end
 repeats = []  # functions that repeat the failed tests of a stage and report on it
 
 
@@ -49,13 +50,14 @@ def call(command, **options):
     )
 
 
-def report(name, good, bad, seconds, output="", repeated=()):
+def report(name, good, bad, seconds, output="", failing=(), repeated=()):
     """Prints a stage's line, and its output if a test failed, be it only at first (`repeated`)."""
     global passed, failed
     with lock:
         passed += good
         failed += bad
-        unstable.extend(repeated)
+        failures.extend(f"{name}: {test}" for test in failing or ["see above"] * bool(bad))
+        unstable.extend(f"{name}: {test}" for test in repeated)
         print(f"{name:<38} {good:>5} passed {bad:>3} failed {seconds:>6.1f} s", flush=True)
         if bad or repeated:
             print(output, flush=True)
@@ -106,13 +108,13 @@ def unit_tests(preset):
 
     def finish():
         output = "".join(result[2] for result in results)
-        repeated = []
         for i in again if len(again) <= REPEATED else ():
             results[i] = unit_test(programs[i])
             output += results[i][2]
-            repeated += [] if results[i][1] else [f"{preset}/{programs[i].name}"]
+        failing = [programs[i].name for i in again if results[i][1]]
+        repeated = [programs[i].name for i in again if not results[i][1]]
         good, bad = (sum(result[i] for result in results) for i in (0, 1))
-        report(f"unit tests, {preset}", good, bad or int(good == 0), seconds, output, repeated)
+        report(f"unit tests, {preset}", good, bad or int(good == 0), seconds, output, failing, repeated)
 
     finish_now_or_later(finish, 0 < len(again) <= REPEATED)
 
@@ -142,11 +144,11 @@ def end_to_end_tests(name, binary, *arguments):
 
     def finish():
         if not repeatable:
-            report(f"end-to-end tests, {name}", good, bad, seconds, output)
+            report(f"end-to-end tests, {name}", good, bad, seconds, output, names)
             return
         again, still_bad, failing, more = pytest(binary, *names)
-        repeated = [f"{name}: {test}" for test in names if test not in failing] if again else []
-        report(f"end-to-end tests, {name}", good + again, still_bad, seconds, output + more, repeated)
+        repeated = [test for test in names if test not in failing] if again else []
+        report(f"end-to-end tests, {name}", good + again, still_bad, seconds, output + more, failing, repeated)
 
     finish_now_or_later(finish, repeatable)
 
@@ -178,11 +180,12 @@ def ui_tests(*arguments):
 
     def finish():
         if not repeatable:
-            report("UI tests", good, bad, seconds, output)
+            report("UI tests", good, bad, seconds, output, list(map(" ".join, names)))
             return
         _, still_bad, failing, more = vitest(*sorted({file for file, _ in names}))
         repeated = [" ".join(name) for name in names if name not in failing]
-        report("UI tests", good + len(repeated), still_bad, seconds, output + more, repeated)
+        report("UI tests", good + len(repeated), still_bad, seconds, output + more,
+               list(map(" ".join, failing)), repeated)
 
     finish_now_or_later(finish, repeatable)
 
@@ -288,6 +291,8 @@ def main():
     print(f"{time.time() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s CPU time")
     for name in unstable:
         print(f"passed only when repeated alone: {name.strip()}")
+    for name in failures:
+        print(f"failed: {name.strip()}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
