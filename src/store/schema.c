@@ -4,6 +4,7 @@
 #include "store/schema.h"
 
 #include "store/schema_device.h"
+#include "store/schema_rank.h"
 
 /* A column without NULLs, and one that may be NULL. */
 #define ALWAYS(type, name, unit, meaning, example)                                                 \
@@ -882,6 +883,15 @@ const struct table_schema table_schemas[TABLE_COUNT] = {
     [TABLE_STEP_BREAKDOWNS] =
         TABLE("StepBreakdown", "What devices did in each step, in parts that do not overlap.",
               step_breakdowns_fields),
+    [TABLE_RANK_INFO] =
+        TABLE("Rank", "Ranks of a run; only in datasets, one row a file.", rank_info_fields),
+    [TABLE_RANK_STEPS] =
+        TABLE("RankStep", "What each device of a rank did in each step.", rank_step_fields),
+    [TABLE_RANK_COLLECTIVES] =
+        TABLE("RankCollective", "Collectives and transfers between ranks, as they ran on devices.",
+              rank_collective_fields),
+    [TABLE_RANK_KERNELS] =
+        TABLE("RankKernel", "Kernels of each step, those that take most time.", rank_kernel_fields),
     [TABLE_FINDINGS] =
         TABLE("Finding", "What costs time and what to do about it; ranked.", findings_fields),
     [TABLE_EVIDENCE] =

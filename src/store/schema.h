@@ -23,6 +23,10 @@ enum table_number {
     TABLE_DEVICES,
     TABLE_DEVICE_OPERATIONS,
     TABLE_STEP_BREAKDOWNS,
+    TABLE_RANK_INFO, /* only of datasets; columns of this and the next three: schema_rank.h */
+    TABLE_RANK_STEPS,
+    TABLE_RANK_COLLECTIVES,
+    TABLE_RANK_KERNELS,
     TABLE_FINDINGS,
     TABLE_EVIDENCE,
     TABLE_OPERATOR_SUMMARIES,
