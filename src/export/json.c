@@ -7,6 +7,7 @@
  */
 #include "export/describe.h"
 
+#include <math.h>
 #include <stdio.h>
 
 struct event_sink {
@@ -222,6 +223,58 @@ static void put_frames(struct json *json, const struct catalog *catalog,
     json_close(json, ']');
 }
 
+/* What operations are, cost and use. What is unknown, or false, is left out. */
+static void put_operation_details(struct json *json, const struct catalog *catalog,
+                                  const struct program *program, const struct operation *op)
+{
+    const struct {
+        const char *key;
+        uint32_t text;
+    } texts[] = {{"category", op->category},
+                 {"shape", op->shape},
+                 {"expression", op->expression},
+                 {"compute_type", op->compute_type}};
+    const struct {
+        const char *key;
+        double value;
+    } costs[] = {
+        {"flops", op->flops}, {"matrix_flops", op->matrix_flops}, {"xprof_flops", op->xprof_flops}};
+    const struct {
+        const char *key;
+        int64_t value;
+    } bytes[] = {{"bytes_accessed", op->bytes_accessed},
+                 {"bytes_read", op->bytes_read},
+                 {"bytes_written", op->bytes_written}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].text)
+            json_put_text(json, texts[i].key, catalog_text(catalog, texts[i].text));
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        if (!isnan(costs[i].value))
+            json_put_double(json, costs[i].key, costs[i].value);
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)
+        if (bytes[i].value >= 0)
+            json_put_int(json, bytes[i].key, bytes[i].value);
+    json_put_uint(json, "schedule_index", op->schedule_index);
+    if (op->is_fused) {
+        json_key(json, "is_fused");
+        json_bool(json, true);
+    }
+    if (op->operand_count > 0) {
+        json_key(json, "operands");
+        json_open(json, '[');
+        for (uint32_t i = 0; i < op->operand_count; i++)
+            json_uint(json, program->operands.items[op->first_operand + i]);
+        json_close(json, ']');
+    }
+    if (op->callee_count > 0) {
+        json_key(json, "callees");
+        json_open(json, '[');
+        for (uint32_t i = 0; i < op->callee_count; i++)
+            json_text(json, catalog_text(catalog, program->callees.items[op->first_callee + i]));
+        json_close(json, ']');
+    }
+}
+
 static void put_programs(struct json *json, const struct catalog *catalog)
 {
     json_key(json, "programs");
@@ -248,6 +301,7 @@ static void put_programs(struct json *json, const struct catalog *catalog)
             json_put_uint(json, "source_line", op->line);
             if (op->frame)
                 json_put_uint(json, "stack_frame", op->frame - 1);
+            put_operation_details(json, catalog, program, op);
             json_close_row(json, '}');
         }
         json_close(json, ']');
