@@ -72,6 +72,14 @@ static void set_recorded_peaks(struct device_figures *device, const struct catal
         device->peaks.flops[PEAK_BF16] = flops; /* which its figure is for */
 }
 
+/* Numbers of a source; those that cannot be are 0. */
+static int64_t whole_of(const struct catalog *catalog, const struct track *track, const char *key,
+                        double maximum)
+{
+    double number = number_of(catalog, track, key);
+    return number >= 0 && number < maximum ? (int64_t)number : 0;
+}
+
 static struct device_figures describe(const struct analysis *analysis, uint32_t number,
                                       const struct location *location)
 {
@@ -83,11 +91,11 @@ static struct device_figures describe(const struct analysis *analysis, uint32_t 
                                     .has_number = location->has_core,
                                     .number = location->core,
                                     .peak_type = -1};
-    device.memory_bytes = (int64_t)number_of(catalog, track, "memory_size");
+    device.memory_bytes = whole_of(catalog, track, "memory_size", 0x1p63);
     device.facts =
         (struct gpu_facts){.vendor = device_is_of_amd(catalog, number) ? GPU_AMD : GPU_NVIDIA,
-                           .major = (int)number_of(catalog, track, "compute_cap_major"),
-                           .minor = (int)number_of(catalog, track, "compute_cap_minor"),
+                           .major = (int)whole_of(catalog, track, "compute_cap_major", 100),
+                           .minor = (int)whole_of(catalog, track, "compute_cap_minor", 100),
                            .cores = number_of(catalog, track, "core_count"),
                            .clock_hz = number_of(catalog, track, "clock_rate") * 1e3};
     set_text(device.name, device_model(catalog, number, made));
