@@ -1,0 +1,106 @@
+/*
+ * Finds rows of A and B that are the same. Each pass takes those that the passes before it left
+ * over and asks less of them.
+ */
+#include "diff/compare.h"
+
+const char *const match_words[] = {
+    [MATCH_EXACT] = "exact",
+    [MATCH_SHAPE] = "shapes differ",
+    [MATCH_NAME] = "names alike",
+    [MATCH_NONE] = "none",
+};
+
+static void put_key(struct output *key, const struct side_row *row, enum match pass)
+{
+    output_char(key, (char)('0' + row->kind));
+    if (pass == MATCH_NAME && row->kind != DIFF_STEPS && row->kind != DIFF_MEMORY)
+        put_loose_name(key, row->name);
+    else
+        output_write(key, row->name.data, row->name.size);
+    output_char(key, '\0');
+    output_write(key, row->layer.data, row->layer.size);
+    output_char(key, '\0');
+    if (pass == MATCH_EXACT)
+        output_write(key, row->shape.data, row->shape.size);
+}
+
+/* Groups of a pass, by the rows' key. */
+struct pass {
+    enum match match;
+    struct intern keys;
+    match_list groups; /* that of id i is at i - 1: no key is empty */
+};
+
+static void add_rows(struct pass *pass, enum side side, const row_list *rows)
+{
+    const struct side_row *const *row;
+    struct output key;
+    output_memory(&key);
+    array_each (row, rows) {
+        key.size = 0;
+        put_key(&key, *row, pass->match);
+        uint32_t id = intern_add(&pass->keys, (struct text){key.data, key.size});
+        if (id > pass->groups.count)
+            *array_push(&pass->groups) = (struct match_group){.match = pass->match};
+        *array_push(&pass->groups.items[id - 1].rows[side]) = *row;
+    }
+    output_discard(&key);
+}
+
+static void free_group(struct match_group *group)
+{
+    for (enum side side = SIDE_A; side < SIDES; side++)
+        array_free(&group->rows[side]);
+}
+
+/* Groups that have both sides are done; rows of the others are left over. */
+static void settle(struct pass *pass, match_list *groups, row_list left[SIDES])
+{
+    struct match_group *group;
+    for (enum side side = SIDE_A; side < SIDES; side++)
+        left[side].count = 0;
+    array_each (group, &pass->groups) {
+        if (group->rows[SIDE_A].count > 0 && group->rows[SIDE_B].count > 0) {
+            *array_push(groups) = *group;
+            continue;
+        }
+        for (enum side side = SIDE_A; side < SIDES; side++)
+            for (size_t i = 0; i < group->rows[side].count; i++)
+                *array_push(&left[side]) = group->rows[side].items[i];
+        free_group(group);
+    }
+    array_free(&pass->groups);
+    intern_free(&pass->keys);
+}
+
+void match_rows(const struct diff_side *const sides[SIDES], match_list *groups)
+{
+    row_list left[SIDES] = {0};
+    for (enum side side = SIDE_A; side < SIDES; side++)
+        for (size_t i = 0; i < sides[side]->rows.count; i++)
+            *array_push(&left[side]) = &sides[side]->rows.items[i];
+    for (enum match match = MATCH_EXACT; match < MATCHES; match++) {
+        struct pass pass = {.match = match};
+        intern_init(&pass.keys);
+        for (enum side side = SIDE_A; side < SIDES; side++)
+            add_rows(&pass, side, &left[side]);
+        settle(&pass, groups, left);
+    }
+    for (enum side side = SIDE_A; side < SIDES; side++) {
+        for (size_t i = 0; i < left[side].count; i++) {
+            struct match_group *alone = array_push(groups);
+            *alone = (struct match_group){.match = MATCH_NONE};
+            *array_push(&alone->rows[side]) = left[side].items[i];
+        }
+        array_free(&left[side]);
+    }
+}
+
+void match_list_free(match_list *groups)
+{
+    struct match_group *group;
+    array_each (group, groups)
+        free_group(group);
+    array_free(groups);
+}
