@@ -80,9 +80,9 @@ void explain(struct diff *diff)
         size_t first, count; /* of StepBreakdown's parts */
         enum diff_kind kind; /* DIFF_KINDS: no rows do this */
     } parts[CONTRIBUTIONS] = {
-        {"computation", "work at the same time as other work", 0, 3, DIFF_KERNELS},
-        {"exposed collectives", "hidden behind other work", 3, 1, DIFF_COLLECTIVES},
-        {"copies", "hidden behind other work", 4, 3, DIFF_COPIES},
+        {"computation", "rest: overlap with other work or steps", 0, 3, DIFF_KERNELS},
+        {"exposed collectives", "rest: overlap with other work or steps", 3, 1, DIFF_COLLECTIVES},
+        {"copies", "rest: overlap with other work or steps", 4, 3, DIFF_COPIES},
         {"input wait", NULL, 7, 1, DIFF_KINDS},
         {"host computation", NULL, 8, 1, DIFF_KINDS},
         {"kernel launch", NULL, 9, 1, DIFF_KINDS},

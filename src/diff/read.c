@@ -51,6 +51,16 @@ static const char steps_sql[] =
     " FROM ExecutionInfo WHERE NOT EXISTS (SELECT 1 FROM Step) GROUP BY execution_index"
     " ORDER BY start, 1";
 
+/* The step of what runs at a time and is not known to belong to one, as its launch is not known. */
+#define WINDOWS                                                                                    \
+    ", step_window AS (SELECT step_id AS window_step, min(start_ts) AS window_start,"              \
+    " max(start_ts + duration_ns) AS window_end FROM StepBreakdown GROUP BY step_id)"
+#define IN_WINDOW(event)                                                                           \
+    " ASOF LEFT JOIN step_window ON " event ".start_ts >= window_start"
+#define STEP_OF(event)                                                                             \
+    "coalesce(" event ".step_id, CASE WHEN " event ".start_ts < window_end THEN window_step END)"  \
+    " AS step"
+
 /* Columns of rows: name, layer, shape, step, count, amount, inclusive, is_communication. */
 
 #define WITHOUT_LAYOUT(shape) "regexp_replace(coalesce(" shape ", ''), '\\{[^}]*\\}', '', 'g')"
@@ -65,28 +75,28 @@ static const char steps_sql[] =
     " " WITHOUT_LAYOUT("json_extract_string(attributes_json, '$.shape_with_layout')") " AS shape," \
     " coalesce(regexp_matches(json_extract_string(attributes_json, '$.hlo_category'),"             \
     " '^(all-|reduce-scatter|collective-)'), false) AS is_collective FROM EventType),"             \
-    " device_op AS (SELECT y.name, y.layer, y.shape, y.is_collective, e.step_id, e.duration_ns,"   \
-    " e.self_ns FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id"                      \
-    " JOIN device_type y ON y.id = e.event_type_id WHERE e.trace_event_source LIKE '%hw'"          \
+    " device_op AS (SELECT y.name, y.layer, y.shape, y.is_collective, " STEP_OF("e") ","           \
+    " e.duration_ns, e.self_ns FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id"       \
+    " JOIN device_type y ON y.id = e.event_type_id" IN_WINDOW("e") " WHERE e.trace_event_source LIKE '%hw'"          \
     " AND (t.role = 'ops' OR t.role = 'stream' AND e.trace_event_source <> 'gpu_hw')"              \
     " AND NOT EXISTS (SELECT 1 FROM Instruction))"
 
 static const char operators_sql[] =
-    DEVICE_OPS
+    WINDOWS DEVICE_OPS
     ", hlo AS (SELECT id, coalesce(" LAST_OF("op_name") ", opcode) AS name,"
     " " BEFORE_OF("op_name") " AS layer, " WITHOUT_LAYOUT("shape") " AS shape FROM HloOperation)"
-    ", work AS (SELECT operation_id, framework_op, framework_op_event_id, step_id, duration_ns"
-    " FROM GpuKernel UNION ALL SELECT NULL, framework_op, framework_op_event_id, step_id,"
-    " duration_ns FROM GpuCopy)"
+    ", work AS (SELECT operation_id, framework_op, framework_op_event_id, " STEP_OF("k") ","
+    " duration_ns FROM GpuKernel k" IN_WINDOW("k") " UNION ALL SELECT NULL, framework_op,"
+    " framework_op_event_id, " STEP_OF("c") ", duration_ns FROM GpuCopy c" IN_WINDOW("c") ")"
     ", call AS (SELECT id, json_extract_string(extra_attributes_json, '$.\"Module Hierarchy\"')"
     " AS layer, json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR AS shape"
     " FROM SystemProfileEvents WHERE id IN (SELECT framework_op_event_id FROM work))"
     " SELECT coalesce(h.name, w.framework_op, '(no operator known)') AS name,"
     " coalesce(h.layer, c.layer, '') AS layer, coalesce(h.shape, c.shape, '') AS shape,"
-    " w.step_id, count(*) AS count, sum(w.duration_ns) AS amount, NULL AS inclusive,"
+    " w.step, count(*) AS count, sum(w.duration_ns) AS amount, NULL AS inclusive,"
     " false AS is_communication FROM work w LEFT JOIN hlo h ON h.id = w.operation_id"
     " LEFT JOIN call c ON c.id = w.framework_op_event_id GROUP BY ALL"
-    " UNION ALL SELECT name, layer, shape, step_id, count(*), sum(self_ns), sum(duration_ns),"
+    " UNION ALL SELECT name, layer, shape, step, count(*), sum(self_ns), sum(duration_ns),"
     " is_collective FROM device_op GROUP BY ALL"
     " UNION ALL SELECT coalesce(hlo_name, opcode), coalesce(layer, ''), '', execution_index,"
     " count(*), sum(duration_ns), NULL, false FROM Instruction GROUP BY ALL";
@@ -94,55 +104,60 @@ static const char operators_sql[] =
 #define IS_NCCL "regexp_matches(name, 'nccl|rccl', 'i')"
 /* Those of a NeuronCore are its instructions. */
 static const char kernels_sql[] =
-    "SELECT name, '' AS layer, '' AS shape, step_id, count(*) AS count,"
-    " sum(duration_ns) AS amount, NULL AS inclusive, " IS_NCCL " AS is_communication FROM GpuKernel"
-    " GROUP BY ALL UNION ALL SELECT opcode, engine, '', execution_index, count(*),"
+    WINDOWS
+    " SELECT name, '' AS layer, '' AS shape, " STEP_OF("k") ", count(*) AS count,"
+    " sum(duration_ns) AS amount, NULL AS inclusive, " IS_NCCL " AS is_communication"
+    " FROM GpuKernel k" IN_WINDOW("k") " GROUP BY ALL UNION ALL SELECT opcode, engine, '', execution_index, count(*),"
     " sum(duration_ns), NULL, false FROM Instruction GROUP BY ALL";
 
 /* On the device where that is known, otherwise as the host called them. */
 static const char collectives_sql[] =
-    DEVICE_OPS
-    ", known AS (SELECT c.*, e.step_id, e.trace_event_source LIKE '%hw' AS is_on_device"
-    " FROM Collective c JOIN SystemProfileEvents e ON e.id = c.id)"
+    WINDOWS DEVICE_OPS
+    ", known AS (SELECT c.*, " STEP_OF("e") ", e.trace_event_source LIKE '%hw' AS is_on_device"
+    " FROM Collective c JOIN SystemProfileEvents e ON e.id = c.id" IN_WINDOW("e") ")"
     " SELECT operation, coalesce(group_description, group_name, '') || coalesce(' of ' ||"
     " group_size, '') AS layer, coalesce(data_type, '') || coalesce('[' || greatest("
-    "input_elements, output_elements) || ']', '') AS shape, step_id, count(*) AS count,"
+    "input_elements, output_elements) || ']', '') AS shape, step, count(*) AS count,"
     " sum(duration_ns) AS amount, NULL AS inclusive, true AS is_communication FROM known"
     " WHERE is_on_device OR NOT EXISTS (SELECT 1 FROM known WHERE is_on_device) GROUP BY ALL"
-    " UNION ALL SELECT name, '', '', step_id, count(*), sum(duration_ns), NULL, true"
-    " FROM GpuKernel WHERE " IS_NCCL " AND id NOT IN (SELECT id FROM known) GROUP BY ALL"
-    " UNION ALL SELECT name, layer, shape, step_id, count(*), sum(self_ns), sum(duration_ns), true"
+    " UNION ALL SELECT name, '', '', " STEP_OF("k") ", count(*), sum(duration_ns), NULL, true"
+    " FROM GpuKernel k" IN_WINDOW("k") " WHERE " IS_NCCL " AND id NOT IN (SELECT id FROM known) GROUP BY ALL"
+    " UNION ALL SELECT name, layer, shape, step, count(*), sum(self_ns), sum(duration_ns), true"
     " FROM device_op WHERE is_collective GROUP BY ALL"
     " UNION ALL SELECT operation, 'ranks ' || replica_group, dtype || '[' || num_elements || ']',"
     " execution_index, count(*), sum(duration_ns), NULL, true FROM CcOp GROUP BY ALL";
 
 static const char copies_sql[] =
-    "SELECT name, '' AS layer, '' AS shape, step_id, count(*) AS count,"
-    " sum(duration_ns) AS amount, NULL AS inclusive, false AS is_communication FROM GpuCopy"
-    " GROUP BY ALL";
+    WINDOWS
+    " SELECT name, '' AS layer, '' AS shape, " STEP_OF("c") ", count(*) AS count,"
+    " sum(duration_ns) AS amount, NULL AS inclusive, false AS is_communication"
+    " FROM GpuCopy c" IN_WINDOW("c") " GROUP BY ALL";
 
 /* Without frames of Python, of which tracing makes many, arrows and the frames of steps. */
 static const char host_sql[] =
-    "SELECT e.name, '' AS layer, CASE WHEN contains(extra_attributes_json, '\"Input Dims\"') THEN"
+    WINDOWS
+    " SELECT e.name, '' AS layer, CASE WHEN contains(extra_attributes_json, '\"Input Dims\"') THEN"
     " coalesce(json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR, '') ELSE '' END"
-    " AS shape, step_id, sum(coalesce(occurrence_count, 1)) AS count, sum(self_ns) AS amount,"
+    " AS shape, " STEP_OF("e") ", sum(coalesce(occurrence_count, 1)) AS count, sum(self_ns) AS amount,"
     " sum(duration_ns) AS inclusive, false AS is_communication"
-    " FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id WHERE t.role = 'plain'"
+    " FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id" IN_WINDOW("e")
+    " WHERE t.role = 'plain'"
     " AND trace_event_source NOT LIKE '%hw' AND trace_event_source <> 'other'"
     " AND event_type_id NOT IN (SELECT event_type_id FROM PythonFrame)"
     " AND event_type_id NOT IN (SELECT id FROM EventType WHERE"
     " json_extract_string(attributes_json, '$.cat') IN ('fwdbwd', 'ac2g'))"
-    " AND e.id NOT IN (SELECT event_id FROM Step) GROUP BY ALL";
+    " AND e.id NOT IN (SELECT event_id FROM Step)"
+    " AND e.id NOT IN (SELECT id FROM MemoryAllocation) GROUP BY ALL";
 
 static const char memory_sql[] =
-    ", place AS (SELECT *, coalesce(allocator_name, CASE WHEN device_idx < 0 THEN 'host'"
-    " ELSE 'device ' || device_idx END, 'memory') AS name FROM MemoryAllocation)"
-    " SELECT 'peak in use' AS name, name AS layer, '' AS shape, NULL AS step, count(*) AS count,"
+    ", allocation AS (SELECT *, coalesce(allocator_name, CASE WHEN device_idx < 0 THEN 'host'"
+    " ELSE 'device ' || device_idx END, 'memory') AS place FROM MemoryAllocation)"
+    " SELECT 'peak in use' AS name, place AS layer, '' AS shape, NULL AS step, count(*) AS count,"
     " max(greatest(coalesce(peak_bytes_in_use, 0), coalesce(bytes_allocated, 0))) AS amount,"
-    " NULL AS inclusive, false AS is_communication FROM place GROUP BY place.name"
+    " NULL AS inclusive, false AS is_communication FROM allocation GROUP BY place"
     " HAVING amount > 0"
-    " UNION ALL SELECT 'peak reserved', name, '', NULL, count(*), max(bytes_reserved) AS amount,"
-    " NULL, false FROM place GROUP BY place.name HAVING amount > 0";
+    " UNION ALL SELECT 'peak reserved', place, '', NULL, count(*), max(bytes_reserved) AS amount,"
+    " NULL, false FROM allocation GROUP BY place HAVING amount > 0";
 
 static const char devices_sql[] =
     "SELECT count(*) AS count, any_value(name) AS name, avg(span_ns), avg(busy_ns), avg(idle_ns) FROM Device"
@@ -304,6 +319,16 @@ static void take_devices(struct reading *reading, const struct sql_result *resul
     }
 }
 
+/* Steps that all have the same number, as none is recorded, are told apart by their order. */
+static void number_steps(struct diff_side *side)
+{
+    for (size_t i = 1; i < side->steps.count; i++)
+        if (side->steps.items[i].number != side->steps.items[0].number)
+            return;
+    for (size_t i = 0; side->steps.count > 1 && i < side->steps.count; i++)
+        side->steps.items[i].number = (int64_t)i;
+}
+
 static bool read_all(struct reading *reading, struct error *err)
 {
     static const struct {
@@ -340,6 +365,7 @@ bool diff_read(struct diff_side **side, const char *name, struct sql_connection 
     output_discard(&reading.missing);
     idmap_free(&reading.steps);
     if (ok) {
+        number_steps(reading.side);
         leave_out_warmup(reading.side);
         *side = reading.side;
     } else {
