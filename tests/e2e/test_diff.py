@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from conftest import DATA
+from server import Server
 
 CHROME = DATA / "xplane" / "jax_gpt_python_h200.trace.json.gz"
 XPLANE = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
@@ -328,3 +329,23 @@ def test_what_is_missing_is_said(kymo):
     assert "missing argument: two profiles or captures" in kymo.refuses("diff", BASE, code=2)
     assert "no profile 'nothing'" in kymo.refuses("diff", BASE, "nothing")
     assert "--fail-above needs a percentage, not much" in kymo.refuses("diff", BASE, TEST, "--fail-above", "much", code=2)
+
+
+def test_the_server_answers_what_the_command_prints(kymo, tmp_path):
+    for name, capture in (("base", BASE), ("test", TEST)):
+        kymo.ok("view", capture, "--ingest-only", "--display-name", name, "--data-path", tmp_path)
+    server = Server(kymo, "--data-path", tmp_path)
+    try:
+        for form in ("json", "csv", "text", "markdown"):
+            answer = server.ask("GET", f"diff?a=base&b=test&by=host&top=2&format={form}")
+            printed = kymo.ok("diff", "base", "test", "--by", "host", "--top", "2", "--format", form, "--data-path", tmp_path)
+            if form == "text":  # whose names are cut to the width of a file
+                assert [line.split()[:4] for line in answer.body.decode().splitlines()] == [line.split()[:4] for line in printed.splitlines()]
+            else:
+                assert answer.body.decode() == printed
+        assert server.ask("GET", "diff?a=base").error == '"b" must name a profile'
+        assert server.ask("GET", "diff?a=base&b=nothing").status == 404
+        assert server.ask("GET", "diff?a=base&b=test&by=all").error == 'unknown "by"'
+        assert server.ask("GET", "diff?a=base&b=test&format=xml").status == 400
+    finally:
+        server.stop()
