@@ -51,15 +51,16 @@ static const char steps_sql[] =
     " FROM ExecutionInfo WHERE NOT EXISTS (SELECT 1 FROM Step) GROUP BY execution_index"
     " ORDER BY start, 1";
 
-/* The step of what runs at a time and is not known to belong to one, as its launch is not known. */
+/* A table with the step of its rows: of those that are not known to belong to one, as their launch
+ * is not known, the step in whose time they begin. Those that are known need no sorting by time. */
 #define WINDOWS                                                                                    \
     ", step_window AS (SELECT step_id AS window_step, min(start_ts) AS window_start,"              \
     " max(start_ts + duration_ns) AS window_end FROM StepBreakdown GROUP BY step_id)"
-#define IN_WINDOW(event)                                                                           \
-    " ASOF LEFT JOIN step_window ON " event ".start_ts >= window_start"
-#define STEP_OF(event)                                                                             \
-    "coalesce(" event ".step_id, CASE WHEN " event ".start_ts < window_end THEN window_step END)"  \
-    " AS step"
+#define WITH_STEPS(table)                                                                          \
+    "(SELECT *, step_id AS step FROM " table " WHERE step_id IS NOT NULL UNION ALL"                \
+    " SELECT alone.*, CASE WHEN start_ts < window_end THEN window_step END AS step FROM"           \
+    " (SELECT * FROM " table " WHERE step_id IS NULL) alone"                                       \
+    " ASOF LEFT JOIN step_window ON alone.start_ts >= window_start)"
 
 /* Columns of rows: name, layer, shape, step, count, amount, inclusive, is_communication. */
 
@@ -69,15 +70,15 @@ static const char steps_sql[] =
 
 /* Operations that devices other than GPUs recorded, as lanes of operations or engines. */
 #define DEVICE_OPS                                                                                 \
-    ", device_type AS (SELECT id, coalesce(" LAST_OF("json_extract_string(attributes_json,"          \
+    ", device_type AS (SELECT id, coalesce(" LAST_OF("json_extract_string(attributes_json,"        \
     " '$.tf_op')") ", display_name, name) AS name,"                                                \
     " " BEFORE_OF("json_extract_string(attributes_json, '$.tf_op')") " AS layer,"                  \
     " " WITHOUT_LAYOUT("json_extract_string(attributes_json, '$.shape_with_layout')") " AS shape," \
     " coalesce(regexp_matches(json_extract_string(attributes_json, '$.hlo_category'),"             \
     " '^(all-|reduce-scatter|collective-)'), false) AS is_collective FROM EventType),"             \
-    " device_op AS (SELECT y.name, y.layer, y.shape, y.is_collective, " STEP_OF("e") ","           \
-    " e.duration_ns, e.self_ns FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id"       \
-    " JOIN device_type y ON y.id = e.event_type_id" IN_WINDOW("e") " WHERE e.trace_event_source LIKE '%hw'"          \
+    " device_op AS (SELECT y.name, y.layer, y.shape, y.is_collective, e.step, e.duration_ns,"      \
+    " e.self_ns FROM " WITH_STEPS("SystemProfileEvents") " e JOIN Track t ON t.id = e.track_id"    \
+    " JOIN device_type y ON y.id = e.event_type_id WHERE e.trace_event_source LIKE '%hw'"          \
     " AND (t.role = 'ops' OR t.role = 'stream' AND e.trace_event_source <> 'gpu_hw')"              \
     " AND NOT EXISTS (SELECT 1 FROM Instruction))"
 
@@ -85,9 +86,9 @@ static const char operators_sql[] =
     WINDOWS DEVICE_OPS
     ", hlo AS (SELECT id, coalesce(" LAST_OF("op_name") ", opcode) AS name,"
     " " BEFORE_OF("op_name") " AS layer, " WITHOUT_LAYOUT("shape") " AS shape FROM HloOperation)"
-    ", work AS (SELECT operation_id, framework_op, framework_op_event_id, " STEP_OF("k") ","
-    " duration_ns FROM GpuKernel k" IN_WINDOW("k") " UNION ALL SELECT NULL, framework_op,"
-    " framework_op_event_id, " STEP_OF("c") ", duration_ns FROM GpuCopy c" IN_WINDOW("c") ")"
+    ", work AS (SELECT operation_id, framework_op, framework_op_event_id, k.step,"
+    " duration_ns FROM " WITH_STEPS("GpuKernel") " k UNION ALL SELECT NULL, framework_op,"
+    " framework_op_event_id, c.step, duration_ns FROM " WITH_STEPS("GpuCopy") " c)"
     ", call AS (SELECT id, json_extract_string(extra_attributes_json, '$.\"Module Hierarchy\"')"
     " AS layer, json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR AS shape"
     " FROM SystemProfileEvents WHERE id IN (SELECT framework_op_event_id FROM work))"
@@ -105,23 +106,25 @@ static const char operators_sql[] =
 /* Those of a NeuronCore are its instructions. */
 static const char kernels_sql[] =
     WINDOWS
-    " SELECT name, '' AS layer, '' AS shape, " STEP_OF("k") ", count(*) AS count,"
+    " SELECT name, '' AS layer, '' AS shape, k.step, count(*) AS count,"
     " sum(duration_ns) AS amount, NULL AS inclusive, " IS_NCCL " AS is_communication"
-    " FROM GpuKernel k" IN_WINDOW("k") " GROUP BY ALL UNION ALL SELECT opcode, engine, '', execution_index, count(*),"
-    " sum(duration_ns), NULL, false FROM Instruction GROUP BY ALL";
+    " FROM " WITH_STEPS("GpuKernel") " k GROUP BY ALL"
+    " UNION ALL SELECT opcode, engine, '', execution_index, count(*), sum(duration_ns), NULL,"
+    " false FROM Instruction GROUP BY ALL";
 
 /* On the device where that is known, otherwise as the host called them. */
 static const char collectives_sql[] =
     WINDOWS DEVICE_OPS
-    ", known AS (SELECT c.*, " STEP_OF("e") ", e.trace_event_source LIKE '%hw' AS is_on_device"
-    " FROM Collective c JOIN SystemProfileEvents e ON e.id = c.id" IN_WINDOW("e") ")"
+    ", known AS (SELECT c.*, e.step, e.trace_event_source LIKE '%hw' AS is_on_device"
+    " FROM Collective c JOIN " WITH_STEPS("SystemProfileEvents") " e ON e.id = c.id)"
     " SELECT operation, coalesce(group_description, group_name, '') || coalesce(' of ' ||"
     " group_size, '') AS layer, coalesce(data_type, '') || coalesce('[' || greatest("
     "input_elements, output_elements) || ']', '') AS shape, step, count(*) AS count,"
     " sum(duration_ns) AS amount, NULL AS inclusive, true AS is_communication FROM known"
     " WHERE is_on_device OR NOT EXISTS (SELECT 1 FROM known WHERE is_on_device) GROUP BY ALL"
-    " UNION ALL SELECT name, '', '', " STEP_OF("k") ", count(*), sum(duration_ns), NULL, true"
-    " FROM GpuKernel k" IN_WINDOW("k") " WHERE " IS_NCCL " AND id NOT IN (SELECT id FROM known) GROUP BY ALL"
+    " UNION ALL SELECT name, '', '', k.step, count(*), sum(duration_ns), NULL, true"
+    " FROM " WITH_STEPS("GpuKernel") " k WHERE " IS_NCCL " AND id NOT IN (SELECT id FROM known)"
+    " GROUP BY ALL"
     " UNION ALL SELECT name, layer, shape, step, count(*), sum(self_ns), sum(duration_ns), true"
     " FROM device_op WHERE is_collective GROUP BY ALL"
     " UNION ALL SELECT operation, 'ranks ' || replica_group, dtype || '[' || num_elements || ']',"
@@ -129,20 +132,20 @@ static const char collectives_sql[] =
 
 static const char copies_sql[] =
     WINDOWS
-    " SELECT name, '' AS layer, '' AS shape, " STEP_OF("c") ", count(*) AS count,"
+    " SELECT name, '' AS layer, '' AS shape, c.step, count(*) AS count,"
     " sum(duration_ns) AS amount, NULL AS inclusive, false AS is_communication"
-    " FROM GpuCopy c" IN_WINDOW("c") " GROUP BY ALL";
+    " FROM " WITH_STEPS("GpuCopy") " c GROUP BY ALL";
 
 /* Without frames of Python, of which tracing makes many, arrows and the frames of steps. */
 static const char host_sql[] =
     WINDOWS
     " SELECT e.name, '' AS layer, CASE WHEN contains(extra_attributes_json, '\"Input Dims\"') THEN"
     " coalesce(json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR, '') ELSE '' END"
-    " AS shape, " STEP_OF("e") ", sum(coalesce(occurrence_count, 1)) AS count, sum(self_ns) AS amount,"
+    " AS shape, e.step, sum(coalesce(occurrence_count, 1)) AS count, sum(self_ns) AS amount,"
     " sum(duration_ns) AS inclusive, false AS is_communication"
-    " FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id" IN_WINDOW("e")
-    " WHERE t.role = 'plain'"
-    " AND trace_event_source NOT LIKE '%hw' AND trace_event_source <> 'other'"
+    " FROM " WITH_STEPS("SystemProfileEvents") " e JOIN Track t ON t.id = e.track_id"
+    " WHERE t.role = 'plain' AND trace_event_source NOT LIKE '%hw'"
+    " AND trace_event_source <> 'other'"
     " AND event_type_id NOT IN (SELECT event_type_id FROM PythonFrame)"
     " AND event_type_id NOT IN (SELECT id FROM EventType WHERE"
     " json_extract_string(attributes_json, '$.cat') IN ('fwdbwd', 'ac2g'))"
@@ -160,8 +163,8 @@ static const char memory_sql[] =
     " NULL, false FROM allocation GROUP BY place HAVING amount > 0";
 
 static const char devices_sql[] =
-    "SELECT count(*) AS count, any_value(name) AS name, avg(span_ns), avg(busy_ns), avg(idle_ns) FROM Device"
-    " WHERE kind <> 'CPU'";
+    "SELECT count(*) AS count, any_value(name) AS name, avg(span_ns), avg(busy_ns), avg(idle_ns)"
+    " FROM Device WHERE kind <> 'CPU'";
 
 /* clang-format on */
 

@@ -13,6 +13,9 @@ static const char *const kind_titles[DIFF_KINDS] = {
     [DIFF_MEMORY] = "Memory",
 };
 
+#define NO_PARTS                                                                                   \
+    "What explains the step time is not known: a profile does not say what its steps consist of."
+
 enum { CELL_SIZE = 2 * QUANTITY_SIZE };
 
 static const char *format_amount(const struct diff_row *row, double amount, bool is_signed,
@@ -284,6 +287,8 @@ void diff_write_text(const struct diff *diff, const struct diff_options *options
         put_text_heading(out, &options->style, "What the step time consists of\n");
         table_end(&table, &options->style, out);
     }
+    if (diff->step && diff->contribution_count == 0)
+        output_format(out, "%s\n", NO_PARTS);
     for (enum diff_kind kind = 0; kind < DIFF_KINDS; kind++)
         if (has_kind(diff, options, kind))
             put_kind(diff, options, kind, out);
@@ -345,6 +350,8 @@ void diff_write_markdown(const struct diff *diff, const struct diff_options *opt
         output_text(out, "\n## What the step time consists of\n\n");
         put_markdown(&table, out);
     }
+    if (diff->step && diff->contribution_count == 0)
+        output_format(out, "\n%s\n", NO_PARTS);
     for (enum diff_kind kind = 0; kind < DIFF_KINDS; kind++)
         if (has_kind(diff, options, kind))
             put_markdown_kind(diff, options, kind, out);

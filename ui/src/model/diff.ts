@@ -172,9 +172,9 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => oneDecimal(row.count_a) },
   { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => oneDecimal(row.count_b) },
   {
-    key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.round(row.p_adjusted * 1e4) / 1e4),
+    key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.max(1, Math.round(row.p_adjusted * 1e4)) / 1e4),
     exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
-    meaning: 'How likely chance alone makes such a difference, corrected for the number of rows.',
+    meaning: 'How likely chance alone makes such a difference, corrected for the number of rows. 0.0001 also stands for less.',
   },
   { key: 'layer', title: 'Layer', kind: 'text', value: (row) => row.layer },
   { key: 'shape', title: 'Shape', kind: 'text', value: (row) => row.shape },
