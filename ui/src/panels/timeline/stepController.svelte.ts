@@ -15,7 +15,7 @@ import { Renderer } from '../../render/renderer'
 const DEVICE_ROLES = ['stream', 'ops']
 const MAX_PINNED = 4
 
-export class StepTimeline {
+export class StepController {
   width = $state(0)
   height = $state(0)
   ratio = $state(1)
