@@ -13,16 +13,14 @@ const char *const match_words[] = {
 
 static void put_key(struct output *key, const struct side_row *row, enum match pass)
 {
-    output_char(key, (char)('0' + row->kind));
-    if (pass == MATCH_NAME && row->kind != DIFF_STEPS && row->kind != DIFF_MEMORY)
-        put_loose_name(key, row->name);
-    else
-        output_write(key, row->name.data, row->name.size);
-    output_char(key, '\0');
-    output_write(key, row->layer.data, row->layer.size);
-    output_char(key, '\0');
-    if (pass == MATCH_EXACT)
-        output_write(key, row->shape.data, row->shape.size);
+    bool has_name = row->kind != DIFF_STEPS && row->kind != DIFF_MEMORY;
+    struct output loose;
+    output_memory(&loose);
+    if (pass == MATCH_NAME && has_name)
+        put_loose_name(&loose, row->name);
+    struct text name = loose.size > 0 ? (struct text){loose.data, loose.size} : row->name;
+    put_row_key(key, row->kind, name, row->layer, pass == MATCH_EXACT ? row->shape : TEXT(""));
+    output_discard(&loose);
 }
 
 /* Groups of a pass, by the rows' key. */

@@ -216,29 +216,42 @@ static struct text keep(struct diff_side *side, struct text text)
                          text.size};
 }
 
+void put_row_key(struct output *key, enum diff_kind kind, struct text name, struct text layer,
+                 struct text shape)
+{
+    output_char(key, (char)('0' + kind));
+    output_write(key, name.data, name.size);
+    output_char(key, '\0');
+    output_write(key, layer.data, layer.size);
+    output_char(key, '\0');
+    output_write(key, shape.data, shape.size);
+}
+
+/* Names beyond these are one row: a program that makes up names must not fill the memory. */
+enum { MAX_ROWS = 200000 };
+#define FURTHER_NAMES TEXT("(further names)")
+
 /* The row of a key, made if there is none. */
 static struct side_row *row_for(struct diff_side *side, enum diff_kind kind, struct text name,
                                 struct text layer, struct text shape)
 {
     struct output key;
     output_memory(&key);
-    output_char(&key, (char)('0' + kind));
-    output_write(&key, name.data, name.size);
-    output_char(&key, '\0');
-    output_write(&key, layer.data, layer.size);
-    output_char(&key, '\0');
-    output_write(&key, shape.data, shape.size);
-    uint32_t id = intern_add(&side->keys, (struct text){key.data, key.size});
+    put_row_key(&key, kind, name, layer, shape);
+    uint32_t id = intern_find(&side->keys, (struct text){key.data, key.size});
+    bool is_further =
+        id == INTERN_NONE && side->rows.count >= MAX_ROWS && !text_equal(name, FURTHER_NAMES);
+    if (id == INTERN_NONE && !is_further) {
+        id = intern_add(&side->keys, (struct text){key.data, key.size});
+        *array_push(&side->rows) = (struct side_row){.kind = kind,
+                                                     .name = keep(side, name),
+                                                     .layer = keep(side, layer),
+                                                     .shape = keep(side, shape),
+                                                     .inclusive = NAN};
+    }
     output_discard(&key);
-    if (id <= side->rows.count)
-        return &side->rows.items[id - 1];
-    struct side_row *row = array_push(&side->rows);
-    *row = (struct side_row){.kind = kind,
-                             .name = keep(side, name),
-                             .layer = keep(side, layer),
-                             .shape = keep(side, shape),
-                             .inclusive = NAN};
-    return row;
+    return is_further ? row_for(side, kind, FURTHER_NAMES, TEXT(""), TEXT(""))
+                      : &side->rows.items[id - 1];
 }
 
 static void add_value(struct side_row *row, uint32_t step, double count, double amount)

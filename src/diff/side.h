@@ -47,6 +47,9 @@ struct diff_side {
     struct arena texts;
 };
 
+/* What rows of a kind are told apart by. */
+void put_row_key(struct output *key, enum diff_kind kind, struct text name, struct text layer,
+                 struct text shape);
 /* Sorts the values. */
 double median(double *values, size_t count);
 /* Marks the steps to leave out. */

@@ -13,7 +13,8 @@ static const struct {
     [DIFF_CSV] = {"csv", "text/csv; charset=utf-8"},
     [DIFF_MARKDOWN] = {"markdown", "text/markdown; charset=utf-8"},
 };
-enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
+/* Rows of each kind and change: answers are made in memory. */
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats, MAX_TOP = 5000 };
 
 static bool read_format(const struct request *request, struct reply *reply,
                         enum diff_format *format)
@@ -68,11 +69,13 @@ static struct diff_side *read_side(struct request *request, struct reply *reply,
 
 void get_diff(struct request *request, struct reply *reply)
 {
-    struct diff_options options = {.style = {.width = SIZE_MAX}};
+    struct diff_options options = {.top = MAX_TOP, .style = {.width = SIZE_MAX}};
     if (!read_format(request, reply, &options.format) ||
         !read_kind(request, reply, &options.kind) ||
-        !request_number(request, reply, "top", UINT32_MAX, &options.top))
+        !request_number(request, reply, "top", MAX_TOP, &options.top))
         return;
+    if (options.top == 0)
+        options.top = MAX_TOP;
     struct diff_side *a = read_side(request, reply, "a");
     struct diff_side *b = a ? read_side(request, reply, "b") : NULL;
     if (b) {
