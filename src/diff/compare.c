@@ -9,9 +9,8 @@
 #define MIN_UNTESTED_CHANGE 0.01
 
 const char *const significance_words[] = {
-    [SIGNIFICANT] = "significant",
-    [NOT_SIGNIFICANT] = "not significant",
-    [TOO_FEW_STEPS] = "too few steps",
+    [SIGNIFICANT] = "significant",     [NOT_SIGNIFICANT] = "not significant",
+    [TOO_FEW_STEPS] = "too few steps", [OUTSIDE_STEPS] = "outside steps",
     [NOT_TESTED] = "not tested",
 };
 
@@ -152,6 +151,8 @@ static struct diff_row compare_group(struct diff *diff, const struct match_group
     };
     if (diff->is_per_step && is_in_steps(group))
         compare_steps(diff, group, &row);
+    else if (diff->is_per_step && row.kind != DIFF_MEMORY)
+        row.significance = OUTSIDE_STEPS;
     row.adjusted_p = row.p;
     row.difference = row.of[SIDE_B].amount - row.of[SIDE_A].amount;
     row.ratio = row.of[SIDE_A].amount > 0 ? row.of[SIDE_B].amount / row.of[SIDE_A].amount : NAN;
@@ -199,6 +200,9 @@ static bool by_importance(const void *a, const void *b, const void *context)
         return m->kind < n->kind;
     if (m->change != n->change)
         return m->change < n->change;
+    bool is_outside = m->significance == OUTSIDE_STEPS;
+    if (is_outside != (n->significance == OUTSIDE_STEPS))
+        return !is_outside; /* such as what a program does once, to begin with */
     if (fabs(m->difference) != fabs(n->difference))
         return fabs(m->difference) > fabs(n->difference);
     double larger = fmax(m->of[SIDE_A].amount, m->of[SIDE_B].amount);

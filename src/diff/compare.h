@@ -11,7 +11,8 @@
 enum match {
     MATCH_EXACT,
     MATCH_SHAPE, /* shapes differ */
-    MATCH_NAME,  /* names differ in template arguments, hashes or suffixes of tuning */
+    MATCH_NAME,  /* names differ in template arguments, hashes, suffixes of tuning, or the program's
+                  */
     MATCHES,
     MATCH_NONE = MATCHES,
 };
@@ -37,7 +38,8 @@ enum significance {
     SIGNIFICANT,
     NOT_SIGNIFICANT,
     TOO_FEW_STEPS,
-    NOT_TESTED, /* no steps, or nothing that steps have */
+    OUTSIDE_STEPS, /* of the whole capture, though other rows are per step */
+    NOT_TESTED,    /* no steps, or nothing that steps have */
 };
 
 struct figures {

@@ -19,7 +19,7 @@ static double part_of(const struct diff *diff, enum side side, size_t part)
 /* Rows of a kind that a part of steps is made of. */
 static bool is_cause(const struct diff_row *row, enum diff_kind kind, bool is_communication)
 {
-    if (row->kind != kind || row->significance == NOT_TESTED)
+    if (row->kind != kind || row->significance == NOT_TESTED || row->significance == OUTSIDE_STEPS)
         return false;
     return kind == DIFF_COLLECTIVES || row->is_communication == is_communication;
 }

@@ -11,6 +11,15 @@ const char *const match_words[] = {
     [MATCH_NONE] = "none",
 };
 
+/* A scope without the name of the function that was compiled: "jit(train_step)/layer0/attention".
+ */
+static struct text without_program(struct text layer)
+{
+    const char *end = text_starts(layer, TEXT("jit(")) ? memchr(layer.data, ')', layer.size) : NULL;
+    size_t size = end ? (size_t)(end + 1 - layer.data) : 0;
+    return (struct text){layer.data + size, layer.size - size};
+}
+
 static void put_key(struct output *key, const struct side_row *row, enum match pass)
 {
     bool has_name = row->kind != DIFF_STEPS && row->kind != DIFF_MEMORY;
@@ -19,7 +28,8 @@ static void put_key(struct output *key, const struct side_row *row, enum match p
     if (pass == MATCH_NAME && has_name)
         put_loose_name(&loose, row->name);
     struct text name = loose.size > 0 ? (struct text){loose.data, loose.size} : row->name;
-    put_row_key(key, row->kind, name, row->layer, pass == MATCH_EXACT ? row->shape : TEXT(""));
+    struct text layer = pass == MATCH_NAME ? without_program(row->layer) : row->layer;
+    put_row_key(key, row->kind, name, layer, pass == MATCH_EXACT ? row->shape : TEXT(""));
     output_discard(&loose);
 }
 

@@ -136,10 +136,12 @@ static const char copies_sql[] =
     " sum(duration_ns) AS amount, NULL AS inclusive, false AS is_communication"
     " FROM " WITH_STEPS("GpuCopy") " c GROUP BY ALL";
 
-/* Without frames of Python, of which tracing makes many, arrows and the frames of steps. */
+/* Without frames of Python, of which tracing makes many, arrows and the frames of steps. What XLA
+ * appends to a name, #key=value#, is of single calls. */
 static const char host_sql[] =
     WINDOWS
-    " SELECT e.name, '' AS layer, CASE WHEN contains(extra_attributes_json, '\"Input Dims\"') THEN"
+    " SELECT CASE WHEN contains(e.name, '#') THEN regexp_replace(e.name, '#.*=.*#$', '') ELSE e.name"
+    " END AS name, '' AS layer, CASE WHEN contains(extra_attributes_json, '\"Input Dims\"') THEN"
     " coalesce(json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR, '') ELSE '' END"
     " AS shape, e.step, sum(coalesce(occurrence_count, 1)) AS count, sum(self_ns) AS amount,"
     " sum(duration_ns) AS inclusive, false AS is_communication"

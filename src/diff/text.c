@@ -45,7 +45,7 @@ static const char *format_percent(double ratio, char text[static CELL_SIZE])
 static const char *format_p(const struct diff_row *row, char text[static CELL_SIZE])
 {
     if (isnan(row->adjusted_p))
-        return "";
+        return row->significance == OUTSIDE_STEPS ? significance_words[OUTSIDE_STEPS] : "";
     if (row->adjusted_p < 0.0001)
         return "< 0.0001";
     snprintf(text, CELL_SIZE, "%.4f", row->adjusted_p);

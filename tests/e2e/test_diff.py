@@ -234,7 +234,7 @@ def test_counts_and_durations_are_those_of_holistic_trace_analysis(kymo):
     }
     document = diff(kymo, BASE, TEST)
     assert document["note"] == "Too few steps to tell changes from chance: each profile needs three."
-    assert {row["significance"] for row in document["rows"]} <= {"too few steps", "not tested"}
+    assert {row["significance"] for row in document["rows"]} == {"too few steps", "outside steps"}
     host = {row["name"]: row for row in rows_of(document, "host")}
     for name, figures in expected.items():
         row = host[name]
@@ -246,9 +246,12 @@ def test_counts_and_durations_are_those_of_holistic_trace_analysis(kymo):
 # --- made-up captures ---
 
 
-def torch_trace(path, durations, kernels):
-    """Steps of these durations in µs, each with these kernels {name: (count, µs)} and the operator that launches them."""
+def torch_trace(path, durations, kernels, setup=()):
+    """Steps of these durations in µs, each with these kernels {name: (count, µs)} and what launches them; kernels before them all."""
     events, at, correlation = [], 1000.0, 0
+    for i, name in enumerate(setup):
+        args = {"device": 0, "stream": 7}
+        events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 100 + 200 * i, "dur": 150, "args": args})
     for number, duration in enumerate(durations):
         step = {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1}
         events.append(step | {"ts": at, "dur": duration})
@@ -269,14 +272,17 @@ def torch_trace(path, durations, kernels):
 def test_few_steps_are_compared_by_means_and_the_first_is_left_out(kymo, tmp_path):
     a, b = [9000, 1000, 1010, 1005, 995, 1002], [7000, 1020, 1015, 1031, 1008, 1026]
     kernels = {"k": (3, 50.0)}
-    document = diff(kymo, torch_trace(tmp_path / "a.json", a, kernels), torch_trace(tmp_path / "b.json", b, kernels))
+    document = diff(kymo, torch_trace(tmp_path / "a.json", a, kernels), torch_trace(tmp_path / "b.json", b, kernels, ["tune", "tune"]))
     step = document["step_time"]
     assert document["test"] == "Welch's t-test"
     assert [[s["number"] for s in document[side]["steps"] if s["left_out"]] for side in "ab"] == [[0], [0]]
     assert [step["a_ns"], step["b_ns"]] == [1e3 * statistics.fmean(values[1:]) for values in (a, b)]
     assert step["p_value"] == pytest.approx(welch(a[1:], b[1:]), rel=1e-6)
     assert step["significance"] == "significant"
-    assert changes(document, "kernels") == {}
+    assert changes(document, "kernels") == {"new": {"tune"}}
+    tuning = rows_of(document, "kernels")[0]
+    assert (tuning["significance"], tuning["b"], tuning["count_b"]) == ("outside steps", 300e3, 2)
+    assert document["contributions"][0]["rows"] == []
 
 
 def test_names_of_other_builds_are_matched_together(kymo, tmp_path):

@@ -176,6 +176,10 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
     exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
     meaning: 'How likely chance alone makes such a difference, corrected for the number of rows. 0.0001 also stands for less.',
   },
+  {
+    key: 'significance', title: 'Significance', kind: 'text', value: (row) => row.significance,
+    meaning: 'Outside steps: nothing of it is in a step; the figures are of the whole captures.',
+  },
   { key: 'layer', title: 'Layer', kind: 'text', value: (row) => row.layer },
   { key: 'shape', title: 'Shape', kind: 'text', value: (row) => row.shape },
   {
@@ -190,6 +194,7 @@ export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
   const isMemory = rows.some((row) => row.unit === 'B')
   const isEmpty: Record<string, boolean> = {
     layer: rows.every((row) => !row.layer), shape: rows.every((row) => !row.shape), p: rows.every((row) => row.p_adjusted === null),
+    significance: rows.every((row) => row.significance === 'not tested'),
     matched: rows.every((row) => row.matched === 'exact' || row.matched === 'none'),
   }
   return DIFF_COLUMNS.filter((column) => !isEmpty[column.key]).map((column) =>
@@ -198,7 +203,8 @@ export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
 }
 
 export function byImportance(a: DiffRow, b: DiffRow): number {
-  return ORDER.indexOf(a.change) - ORDER.indexOf(b.change) || Math.abs(b.difference) - Math.abs(a.difference)
+  const outside = (row: DiffRow) => Number(row.significance === 'outside steps')
+  return ORDER.indexOf(a.change) - ORDER.indexOf(b.change) || outside(a) - outside(b) || Math.abs(b.difference) - Math.abs(a.difference)
 }
 
 /** A sentence about a kind: "3 slower, 1 faster, 0 new, 0 gone, 72 others". */
