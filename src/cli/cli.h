@@ -61,10 +61,10 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_capture, command_convert, command_info, command_inspect,
-    command_nccom_test, command_neff, command_recommend, command_recover, command_serve,
-    command_show_session, command_sql, command_stats, command_timeline, command_tool, command_view,
-    command_xprof;
+extern const struct command command_capture, command_convert, command_diff, command_info,
+    command_inspect, command_nccom_test, command_neff, command_recommend, command_recover,
+    command_serve, command_show_session, command_sql, command_stats, command_timeline, command_tool,
+    command_view, command_xprof;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -147,7 +147,16 @@ struct session {
 };
 
 /* Asks the tables of a profile: one of the workspace or another directory of tables, or what is
- * made of a capture for the time being. Returns the exit code. */
+ * made of a capture for the time being. Returns the exit code, with a message on failure. */
+struct tables_call {
+    const char *place, *data_path;
+    unsigned long jobs;
+    bool (*run)(void *context, struct sql_connection *connection, const char *directory,
+                struct error *err);
+    void *context;
+};
+int on_tables(const struct tables_call *call);
+/* The same, for what writes an answer. */
 struct profile_call {
     const char *place, *data_path;
     const char *file; /* output; NULL: standard output */

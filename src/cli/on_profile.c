@@ -6,37 +6,21 @@
 
 #include <unistd.h>
 
-static bool connect_and_run(const struct profile_call *call, const char *directory,
-                            bool *interrupted, struct output *out, struct error *err)
+static int on_directory(const struct tables_call *call, const char *directory)
 {
     struct sql_database *database = NULL;
     struct sql_connection *connection = NULL;
-    bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err);
+    struct error err;
+    bool interrupted = false;
+    bool ok = sql_open(&database, directory, &err) && sql_connect(&connection, database, &err);
     if (ok) {
         struct interrupt *interrupt = interrupt_start(connection);
-        ok = call->run(call->context, connection, directory, out, err);
-        *interrupted = interrupt_stop(interrupt);
+        ok = call->run(call->context, connection, directory, &err);
+        interrupted = interrupt_stop(interrupt);
         sql_disconnect(connection);
     }
     if (database)
         sql_close(database);
-    return ok;
-}
-
-static int on_directory(const struct profile_call *call, const char *directory)
-{
-    struct output out;
-    struct error err;
-    bool interrupted = false;
-    if (!output_open(&out, call->file, &err)) {
-        print_error(&err);
-        return EXIT_FAILED;
-    }
-    bool ok = connect_and_run(call, directory, &interrupted, &out, &err);
-    if (!ok || interrupted)
-        output_discard(&out);
-    else
-        ok = output_commit(&out, &err);
     if (interrupted)
         return EXIT_INTERRUPTED;
     if (!ok)
@@ -55,7 +39,7 @@ static bool process(struct session *session, const char *target, struct error *e
 }
 
 /* The tables of a capture, in a directory for temporary files. */
-static int on_capture(const struct profile_call *call)
+static int on_capture(const struct tables_call *call)
 {
     struct session session;
     struct error err;
@@ -72,7 +56,7 @@ static int on_capture(const struct profile_call *call)
     return result;
 }
 
-int on_profile(const struct profile_call *call)
+int on_tables(const struct tables_call *call)
 {
     struct error err;
     char *directory;
@@ -83,6 +67,42 @@ int on_profile(const struct profile_call *call)
     }
     if (access(call->place, F_OK) == 0)
         return on_capture(call);
+    print_error(&err);
+    return EXIT_FAILED;
+}
+
+/* A call whose answer is written. */
+struct writing {
+    const struct profile_call *call;
+    struct output out;
+};
+
+static bool write_answer(void *context, struct sql_connection *connection, const char *directory,
+                         struct error *err)
+{
+    struct writing *writing = context;
+    return writing->call->run(writing->call->context, connection, directory, &writing->out, err);
+}
+
+int on_profile(const struct profile_call *call)
+{
+    struct writing writing = {.call = call};
+    struct error err;
+    if (!output_open(&writing.out, call->file, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    int result = on_tables(&(struct tables_call){.place = call->place,
+                                                 .data_path = call->data_path,
+                                                 .jobs = call->jobs,
+                                                 .run = write_answer,
+                                                 .context = &writing});
+    if (result != EXIT_DONE) {
+        output_discard(&writing.out);
+        return result;
+    }
+    if (output_commit(&writing.out, &err))
+        return EXIT_DONE;
     print_error(&err);
     return EXIT_FAILED;
 }

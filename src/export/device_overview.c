@@ -3,7 +3,7 @@
  * the critical path, utilization, layers and instructions.
  */
 #include "export/describe.h"
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * and what the metrics mean.
  */
 #include "export/describe.h"
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <math.h>
 #include <stdio.h>

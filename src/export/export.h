@@ -7,20 +7,10 @@
 
 #include "analyze/analyze.h"
 #include "device/device.h"
+#include "export/table.h"
 #include "neff/neff.h"
 #include "ntff/ntff.h"
 #include "sql/sql.h"
-
-/* Which numbers of queries have their digits in groups: 1,234,567. */
-enum digit_groups { DIGITS_PLAIN, DIGITS_OF_UNITS /* "Total (ns)" */, DIGITS_OF_ALL };
-
-struct text_style {
-    bool coloured;
-    size_t width; /* of a line, in characters */
-    size_t top;   /* rows shown of a ranking */
-    enum digit_groups digits;
-    bool has_blank_nulls; /* of queries: nothing instead of NULL */
-};
 
 /* The summary as text for a terminal. */
 void export_summary_text(const struct analysis *analysis, const struct text_style *style,

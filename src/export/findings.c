@@ -2,7 +2,7 @@
  * Findings as text and as JSON.
  */
 #include "export/describe.h"
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * `kymo info`: lists hosts, planes, lines, counts, times and versions of a profile.
  */
 #include "export/describe.h"
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * `kymo neff info`: header, programs, tensors and queues of an executable.
  */
 #include "export/export.h"
-#include "export/table.h"
+#include "export/lines.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * `kymo info` of a device profile: header, executions, notifications of each type and unit.
  */
 #include "export/export.h"
-#include "export/table.h"
+#include "export/lines.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>

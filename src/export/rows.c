@@ -1,7 +1,7 @@
 /*
  * Writes the rows of a query as JSON, CSV or a text table.
  */
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * The summary of a profile as text.
  */
 #include "export/describe.h"
-#include "export/table.h"
+#include "export/lines.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,18 @@
 #ifndef KYMO_EXPORT_TABLE_H
 #define KYMO_EXPORT_TABLE_H
 
-#include "export/export.h"
+#include "base/base.h"
+
+/* Which numbers of queries have their digits in groups: 1,234,567. */
+enum digit_groups { DIGITS_PLAIN, DIGITS_OF_UNITS /* "Total (ns)" */, DIGITS_OF_ALL };
+
+struct text_style {
+    bool coloured;
+    size_t width; /* of a line, in characters */
+    size_t top;   /* rows shown of a ranking */
+    enum digit_groups digits;
+    bool has_blank_nulls; /* of queries: nothing instead of NULL */
+};
 
 struct column {
     const char *title;
@@ -32,21 +43,7 @@ void table_share(struct table *table, double share);
 /* Writes the table and frees it. */
 void table_end(struct table *table, const struct text_style *style, struct output *out);
 
-/* Rows of a ranking that are shown, and a line about the others. */
-size_t rows_shown(size_t count, const struct text_style *style);
-void put_omitted(size_t shown, size_t count, struct output *out);
-
 /* Text from a file, with control characters replaced by spaces. */
 void put_printable(struct output *out, struct text text);
-
-/* A line with a label and a text from a file. */
-void put_labelled(struct output *out, const char *label, const char *value);
-
-/* The messages of the capture, if any. */
-void put_messages_text(const struct catalog *catalog, const struct text_style *style,
-                       struct output *out);
-
-/* A highlighted heading. */
-void put_heading(struct output *out, const struct text_style *style, const char *heading);
 
 #endif

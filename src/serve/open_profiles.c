@@ -185,8 +185,12 @@ static bool is_same(const struct opened *opened, const char *name, const struct 
 
 struct opened *open_profile(struct request *request, struct reply *reply)
 {
+    return open_profile_named(request, request->parameters[0], reply);
+}
+
+struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply)
+{
     struct open_profiles *open_profiles = request->server->open_profiles;
-    const char *name = request->parameters[0];
     struct error err;
     struct stat status;
     char *directory;

@@ -23,6 +23,7 @@ struct opened;
 /* Opens the profile named by the request's first parameter; NULL with the reply set if there is
  * none. */
 struct opened *open_profile(struct request *request, struct reply *reply);
+struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
 struct hit_cache *opened_hits(struct opened *opened);

@@ -26,6 +26,7 @@ const struct route routes[] = {
     {"POST", "profiles/*/sql", post_sql, MEDIUM_BODY, NULL},
     {"GET", "tools", list_tools, 0, NULL},
     {"GET", "profiles/*/tools/*", get_tool, 0, NULL},
+    {"GET", "diff", get_diff, 0, NULL},
     {"GET", "profiles/*/export", get_export, 0, NULL},
     {"GET", "profiles/*/source", get_source, 0, NULL},
     {"POST", "db/*/_search", search_database, MEDIUM_BODY, NULL},

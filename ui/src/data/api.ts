@@ -4,6 +4,7 @@ import type {
   EventDetails, EventTable, FlameResponse, Marker, Profile, SearchResponse, SelectionResponse, SqlResponse, TableInfo, TracksResponse, Upload,
 } from '../model/api'
 import type { CaptureRequest } from '../model/captures'
+import type { Diff } from '../model/diff'
 import { toDigits, type Span } from '../model/time'
 
 export class ApiError extends Error {
@@ -154,6 +155,10 @@ export async function listTools(): Promise<ToolInfo[]> {
 /** An analysis, as JSON. */
 export function getTool(name: string, tool: string, parameters: Record<string, string>, signal?: AbortSignal): Promise<unknown> {
   return requestJson(profileUrl(name, `/tools/${tool}?${new URLSearchParams(parameters)}`), { signal })
+}
+
+export function getDiff(a: string, b: string, signal?: AbortSignal): Promise<Diff> {
+  return requestJson(`${BASE}/diff?${new URLSearchParams({ a, b })}`, { signal })
 }
 
 export function tableCsvUrl(name: string, table: string): string {

@@ -10,7 +10,7 @@ const POLL_MS = 700
 const RETRY_MS = 2_000
 const FOCUS_MARGIN = 0.02
 
-class OpenProfile {
+export class OpenProfile {
   name = $state('')
   entry: Profile | null = $state(null)
   tracks: Track[] = $state.raw([])

@@ -1,6 +1,6 @@
 // The URL as a store: `view` reflects the URL, and changes to it update the URL. `pushHistory` adds a history entry at once;
 // other changes replace the current entry after a short delay, as panning would flood the history.
-import { defaultView, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
+import { defaultView, diffPath, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
 const REPLACE_DELAY_MS = 150
 
@@ -28,6 +28,7 @@ function rememberPanels(query: URLSearchParams): void {
 export function viewUrl(): string {
   if (route.current.page === 'profiles') return './'
   const query = writeView(view)
+  if (route.current.page === 'diff') return diffPath(route.current, query)
   if (route.current.id) query.set('id', route.current.id)
   return profilePath(route.current.name) + (query.size ? `?${query}` : '')
 }
@@ -36,7 +37,8 @@ function readUrl(): void {
   clearTimeout(timer)
   const query = new URLSearchParams(location.search)
   route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query)
-  if (!PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
+  const hasPanels = route.current.page === 'profile'
+  if (hasPanels && !PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
   Object.assign(view, readView(query))
 }
 
@@ -71,6 +73,13 @@ export function openProfiles(): void {
   pushHistory(() => {
     Object.assign(view, defaultView())
     route.current = { page: 'profiles' }
+  })
+}
+
+export function openDiff(a: string, b: string): void {
+  pushHistory(() => {
+    Object.assign(view, defaultView())
+    route.current = { page: 'diff', a, b, step: null }
   })
 }
 

@@ -4,8 +4,16 @@ import { TOOLS, type Tool } from './analysis'
 import type { EventTable } from './api'
 import type { Ps, Span } from './time'
 
+/** Two profiles that are compared; their timelines are shown at a step, by its position. */
+export interface DiffRoute {
+  page: 'diff'
+  a: string
+  b: string
+  step: number | null // null: the first after warming up
+}
+
 /** The id finds the profile under another name, too. */
-export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
+export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string } | DiffRoute
 
 export const TABS = [
   'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
@@ -97,8 +105,21 @@ export function defaultView(): View {
   }
 }
 
+function readDiff(query: URLSearchParams): DiffRoute {
+  const step = query.get('step') ?? ''
+  return { page: 'diff', a: query.get('a') ?? '', b: query.get('b') ?? '', step: /^\d+$/.test(step) ? Number(step) : null }
+}
+
+export function diffPath({ a, b, step }: Omit<DiffRoute, 'page'>, more = new URLSearchParams()): string {
+  const query = new URLSearchParams({ view: 'diff', a, b })
+  if (step !== null) query.set('step', String(step))
+  for (const [name, value] of more) query.set(name, value)
+  return `./?${query}`
+}
+
 /** The page of a path, which is relative to the UI's. */
 export function readRoute(path: string, query: URLSearchParams): Route {
+  if (path === '' && query.get('view') === 'diff') return readDiff(query)
   const match = /^profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {

@@ -1,0 +1,58 @@
+/*
+ * diff: what changed between two profiles A and B: steps, operators, kernels, collectives, copies,
+ * work of the host and memory, with the significance of each change over steps, and what explains
+ * the change of the step time.
+ */
+#ifndef KYMO_DIFF_H
+#define KYMO_DIFF_H
+
+#include "export/export.h"
+#include "sql/sql.h"
+
+enum diff_kind {
+    DIFF_STEPS,
+    DIFF_OPERATORS,
+    DIFF_KERNELS,
+    DIFF_COLLECTIVES,
+    DIFF_COPIES,
+    DIFF_HOST,
+    DIFF_MEMORY,
+    DIFF_KINDS
+};
+/* Their names, NULL-terminated. */
+extern const char *const diff_kind_names[DIFF_KINDS + 1];
+
+/* What is compared of a profile. */
+struct diff_side;
+/* Reads it from the tables; the name is what the profile is called in answers. */
+bool diff_read(struct diff_side **side, const char *name, struct sql_connection *connection,
+               struct error *err);
+void diff_side_free(struct diff_side *side);
+
+/* The comparison; it refers to both sides, which must outlive it. */
+struct diff;
+struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b);
+void diff_free(struct diff *diff);
+
+/* How the step time changed. */
+enum diff_verdict {
+    DIFF_UNKNOWN, /* too few steps, or none */
+    DIFF_NOT_SIGNIFICANT,
+    DIFF_SIGNIFICANT,
+};
+struct diff_step_change {
+    enum diff_verdict verdict;
+    double percent; /* of the step time of A; > 0: B is slower */
+};
+struct diff_step_change diff_step_change(const struct diff *diff);
+
+enum diff_format { DIFF_TEXT, DIFF_JSON, DIFF_CSV, DIFF_MARKDOWN };
+struct diff_options {
+    enum diff_format format;
+    enum diff_kind kind;     /* DIFF_KINDS: all */
+    uint64_t top;            /* rows of each kind and change; 0: all */
+    struct text_style style; /* of DIFF_TEXT */
+};
+void diff_write(const struct diff *diff, const struct diff_options *options, struct output *out);
+
+#endif

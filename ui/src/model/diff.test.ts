@@ -1,0 +1,42 @@
+// What the page of two profiles makes of the server's answer.
+import { expect, test } from 'vitest'
+import { firstStep, formatChange, formatRatio, stepSpan, waterfall, type Diff } from './diff'
+
+const step = (number: number, start_ns: number, duration_ns: number, left_out = false) => ({ number, start_ns, duration_ns, left_out })
+const side = (name: string, ...steps: ReturnType<typeof step>[]) => ({ name, devices: 1, device_name: '', steps })
+const diff = {
+  a: side('a', step(0, 0, 500, true), step(1, 500, 100), step(2, 600, 100)),
+  b: side('b', step(7, 10, 900, true), step(8, 910, 400, true), step(9, 1310, 120)),
+  step_time: { a_ns: 100, b_ns: 120, difference_ns: 20 },
+  contributions: [
+    { name: 'computation', a_ns: 60, b_ns: 90, difference_ns: 30, kind: 'kernels', rows: [{ name: 'k', difference_ns: 25 }], others_ns: 5, rest_ns: 0, rest: 'rest' },
+    { name: 'copies', a_ns: 20, b_ns: 20, difference_ns: 0 },
+    { name: 'other', a_ns: 20, b_ns: 10, difference_ns: -10 },
+  ],
+} as unknown as Diff
+
+test('bars lead from one step time to the other, each from where the last one ended', () => {
+  const { floor, bars } = waterfall(diff)
+  const ns = (share: number) => Math.round(floor + share * (130 - floor))
+  expect(bars.map((bar) => [bar.name, bar.kind, bar.depth, ns(bar.from), ns(bar.to)])).toEqual([
+    ['Step time of A', 'total', 0, Math.round(floor), 100],
+    ['computation', 'more', 0, 100, 130],
+    ['k', 'more', 1, 100, 125],
+    ['other kernels', 'more', 1, 125, 130],
+    ['other', 'less', 0, 120, 130],
+    ['Step time of B', 'total', 0, Math.round(floor), 120],
+  ])
+  expect(floor).toBe(90)
+  expect(waterfall({ ...diff, step_time: null }).bars).toEqual([])
+})
+
+test('timelines begin at the first step after warming up of both, and are as long as the longer one', () => {
+  expect(firstStep(diff)).toBe(2)
+  expect(stepSpan(diff, 2)).toEqual({ from: -3600, to: 123600 })
+  expect(stepSpan(diff, 5)).toBeNull()
+})
+
+test('changes have a sign', () => {
+  expect([12_500, -12_500, 0].map((ns) => formatChange(ns))).toEqual(['+12.5 µs', '−12.5 µs', '0'])
+  expect([1.5, 0.5, 1, 12, null].map(formatRatio)).toEqual(['+50.0 %', '−50.0 %', '0.0 %', '×12.0', ''])
+})

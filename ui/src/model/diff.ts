@@ -1,0 +1,216 @@
+// Two profiles compared: the server's answer, and what the page shows of it.
+import { formatBytes } from './numbers'
+import type { TableColumn } from './tables'
+import { formatNs, type Ps, type Span } from './time'
+
+export const DIFF_KINDS = ['steps', 'operators', 'kernels', 'collectives', 'copies', 'host', 'memory'] as const
+export type DiffKind = (typeof DIFF_KINDS)[number]
+
+export const KIND_TITLES: Record<DiffKind, string> = {
+  steps: 'Steps', operators: 'Operators', kernels: 'Kernels', collectives: 'Collectives', copies: 'Copies', host: 'Host', memory: 'Memory',
+}
+
+export interface DiffStep {
+  number: number
+  start_ns: number
+  duration_ns: number
+  left_out: boolean
+}
+
+export interface DiffSide {
+  name: string
+  devices: number
+  device_name: string
+  steps: DiffStep[]
+}
+
+export interface DiffRow {
+  kind: DiffKind
+  change: 'slower' | 'faster' | 'more' | 'less' | 'new' | 'gone' | 'same'
+  significance: string
+  name: string
+  layer: string
+  shape: string
+  matched: string
+  unit: 'ns' | 'B'
+  a: number
+  b: number
+  difference: number
+  ratio: number | null
+  count_a: number
+  count_b: number
+  p_adjusted: number | null
+  names_a?: string[]
+  names_b?: string[]
+}
+
+export interface Contribution {
+  name: string
+  a_ns: number
+  b_ns: number
+  difference_ns: number
+  kind?: DiffKind
+  rows?: { name: string; layer: string; shape: string; difference_ns: number }[]
+  others_ns?: number
+  rest_ns?: number
+  rest?: string
+}
+
+export interface Diff {
+  a: DiffSide
+  b: DiffSide
+  basis: 'step' | 'capture'
+  test: string
+  note: string
+  step_time: { a_ns: number; b_ns: number; median_a_ns: number; median_b_ns: number; difference_ns: number; ratio: number; p_value: number | null; significance: string } | null
+  contributions: Contribution[]
+  rows: DiffRow[]
+  counts: Record<DiffKind, Record<'more' | 'less' | 'new' | 'gone' | 'same', number>>
+}
+
+/** "+12.5 µs" */
+export function formatChange(amount: number, unit: 'ns' | 'B' = 'ns'): string {
+  const text = unit === 'B' ? formatBytes(Math.abs(amount)) : formatNs(Math.abs(amount), 3)
+  return amount === 0 ? '0' : `${amount > 0 ? '+' : '−'}${text}`
+}
+
+export function formatRatio(ratio: number | null): string {
+  if (ratio === null) return ''
+  if (ratio >= 10) return `×${ratio.toFixed(1)}`
+  const percent = (100 * (ratio - 1)).toFixed(1).replace('-', '−')
+  return `${ratio > 1 ? '+' : ''}${percent} %`
+}
+
+export interface WaterfallBar {
+  name: string
+  kind: 'total' | 'more' | 'less'
+  depth: number
+  from: number // on the axis, 0 to 1
+  to: number
+  text: string
+}
+
+const MIN_SHOWN = 0.005 // of the largest difference; smaller ones are part of no picture
+
+export interface Waterfall {
+  floor: number // ns at which the axis begins: below all of the bars
+  bars: WaterfallBar[]
+}
+
+/** Bars from the step time of A to that of B; each begins where the one before it ended. */
+export function waterfall(diff: Diff): Waterfall {
+  const step = diff.step_time
+  if (!step || diff.contributions.length === 0) return { floor: 0, bars: [] }
+  const largest = Math.max(...diff.contributions.map((part) => Math.abs(part.difference_ns)))
+  const isShown = (difference: number) => Math.abs(difference) > MIN_SHOWN * largest
+  const parts = diff.contributions.filter((part) => isShown(part.difference_ns))
+  const levels = [step.a_ns]
+  for (const part of parts) levels.push(levels.at(-1)! + part.difference_ns)
+  const [low, high] = [Math.min(step.b_ns, ...levels), Math.max(step.b_ns, ...levels)]
+  const floor = Math.max(0, low - Math.max(high - low, 0.02 * high) / 3)
+  const place = (ns: number) => (ns - floor) / (high - floor || 1)
+  const total = (name: string, ns: number): WaterfallBar => ({ name, kind: 'total', depth: 0, from: 0, to: place(ns), text: formatNs(ns) })
+  const changed = (name: string, depth: number, at: number, by: number): WaterfallBar => ({
+    name, kind: by > 0 ? 'more' : 'less', depth, from: place(Math.min(at, at + by)), to: place(Math.max(at, at + by)), text: formatChange(by),
+  })
+  const bars = [total('Step time of A', step.a_ns)]
+  for (const [index, part] of parts.entries()) {
+    bars.push(changed(part.name, 0, levels[index]!, part.difference_ns))
+    let at = levels[index]!
+    const inside = [...(part.rows ?? []), { name: `other ${part.kind}`, difference_ns: part.others_ns ?? 0 }, { name: part.rest ?? '', difference_ns: part.rest_ns ?? 0 }]
+    for (const row of inside) {
+      if (isShown(row.difference_ns)) bars.push(changed(row.name, 1, at, row.difference_ns))
+      at += row.difference_ns
+    }
+  }
+  bars.push(total('Step time of B', step.b_ns))
+  const within = (share: number) => Math.max(0, Math.min(1, share)) // rows inside a part may go beyond it
+  return { floor, bars: bars.map((bar) => ({ ...bar, from: within(bar.from), to: within(bar.to) })) }
+}
+
+/** Steps that both profiles have, by position. */
+export function stepCount(diff: Diff): number {
+  return Math.min(diff.a.steps.length, diff.b.steps.length)
+}
+
+/** The first that neither profile leaves out. */
+export function firstStep(diff: Diff): number {
+  const at = diff.a.steps.findIndex((step, index) => !step.left_out && diff.b.steps[index]?.left_out === false)
+  return Math.max(0, at)
+}
+
+const MARGIN = 0.03
+
+/** What of a step is shown at first, from its start. */
+export function stepSpan(diff: Diff, step: number): Span | null {
+  const durations = [diff.a.steps[step]?.duration_ns, diff.b.steps[step]?.duration_ns].filter((ns) => ns !== undefined)
+  if (durations.length === 0) return null
+  const length = Math.max(1, ...durations) * 1000
+  return { from: -MARGIN * length, to: (1 + MARGIN) * length }
+}
+
+export function startOf(side: DiffSide, step: number): Ps | null {
+  const found = side.steps[step]
+  return found ? found.start_ns * 1000 : null
+}
+
+const ORDER = ['slower', 'more', 'faster', 'less', 'new', 'gone', 'same']
+
+const isThere = (row: DiffRow, side: 'a' | 'b') => row.change !== (side === 'a' ? 'new' : 'gone')
+const oneDecimal = (value: number) => Math.round(value * 10) / 10
+
+export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
+  {
+    key: 'change', title: 'Change', kind: 'text', value: (row) => row.change,
+    meaning: 'Slower and faster only if that is significant over the steps, where there are enough.',
+  },
+  { key: 'name', title: 'Name', kind: 'text', value: (row) => row.name, isWide: true },
+  { key: 'a', title: 'A', kind: 'ns', value: (row) => (isThere(row, 'a') ? row.a : null), meaning: 'Per step and device, or of the whole capture.' },
+  { key: 'b', title: 'B', kind: 'ns', value: (row) => (isThere(row, 'b') ? row.b : null), meaning: 'Per step and device, or of the whole capture.' },
+  { key: 'difference', title: 'Difference', kind: 'ns', value: (row) => row.difference },
+  { key: 'ratio', title: 'B / A', kind: 'number', value: (row) => row.ratio },
+  { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => oneDecimal(row.count_a) },
+  { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => oneDecimal(row.count_b) },
+  {
+    key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.max(1, Math.round(row.p_adjusted * 1e4)) / 1e4),
+    exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
+    meaning: 'How likely chance alone makes such a difference, corrected for the number of rows. 0.0001 also stands for less.',
+  },
+  {
+    key: 'significance', title: 'Significance', kind: 'text', value: (row) => row.significance,
+    meaning: 'Outside steps: nothing of it is in a step; the figures are of the whole captures.',
+  },
+  { key: 'layer', title: 'Layer', kind: 'text', value: (row) => row.layer },
+  { key: 'shape', title: 'Shape', kind: 'text', value: (row) => row.shape },
+  {
+    key: 'matched', title: 'Matched', kind: 'text', value: (row) => row.matched,
+    exact: (row) => (row.names_a && row.names_b ? `${row.names_a.join('\n')}\n→\n${row.names_b.join('\n')}` : row.matched),
+    meaning: 'How the rows of A and B were found to be the same.',
+  },
+]
+
+/** The columns for rows of a kind: memory has bytes, and what no row has is left out. */
+export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
+  const isMemory = rows.some((row) => row.unit === 'B')
+  const isEmpty: Record<string, boolean> = {
+    layer: rows.every((row) => !row.layer), shape: rows.every((row) => !row.shape), p: rows.every((row) => row.p_adjusted === null),
+    significance: rows.every((row) => row.significance === 'not tested'),
+    matched: rows.every((row) => row.matched === 'exact' || row.matched === 'none'),
+  }
+  return DIFF_COLUMNS.filter((column) => !isEmpty[column.key]).map((column) =>
+    isMemory && column.kind === 'ns' ? { ...column, kind: 'bytes' as const } : column,
+  )
+}
+
+export function byImportance(a: DiffRow, b: DiffRow): number {
+  const outside = (row: DiffRow) => Number(row.significance === 'outside steps')
+  return ORDER.indexOf(a.change) - ORDER.indexOf(b.change) || outside(a) - outside(b) || Math.abs(b.difference) - Math.abs(a.difference)
+}
+
+/** A sentence about a kind: "3 slower, 1 faster, 0 new, 0 gone, 72 others". */
+export function tally(diff: Diff, kind: DiffKind): string {
+  const { more, less, same, ...rest } = diff.counts[kind]
+  const [up, down] = kind === 'memory' ? ['more', 'less'] : ['slower', 'faster']
+  return `${more} ${up}, ${less} ${down}, ${rest.new} new, ${rest.gone} gone, ${same} ${diff.test ? 'without significant change' : 'the same'}`
+}
+
