@@ -62,8 +62,7 @@ uint64_t machines_of(const struct run *run)
 /* Matches of a step are numbered: those of tensor groups, of pipelines, of data groups, of all. */
 static uint64_t tensor_matches(const struct run *run)
 {
-    return run->tensor > 1
-               ? run->pipeline * run->data * 2 * run->layers * run->microbatches : 0;
+    return run->tensor > 1 ? run->pipeline * run->data * 2 * run->layers * run->microbatches : 0;
 }
 
 static uint64_t pipeline_matches(const struct run *run)
@@ -113,14 +112,14 @@ static void add_layers(const struct run *run, struct program *program, struct pl
 {
     uint64_t group = at.stage * run->data + at.replica;
     for (uint64_t layer = 0; layer < run->layers && run->tensor > 1; layer++)
-        add_meeting(program, (struct meeting){
-                                 .operation = OP_ALLREDUCE,
-                                 .match = (group * 2 * run->microbatches + pass) * run->layers +
-                                          layer,
-                                 .members = run->tensor,
-                                 .communicator = group,
-                                 .group_size = run->tensor,
-                                 .bytes = TENSOR_BYTES});
+        add_meeting(
+            program,
+            (struct meeting){.operation = OP_ALLREDUCE,
+                             .match = (group * 2 * run->microbatches + pass) * run->layers + layer,
+                             .members = run->tensor,
+                             .communicator = group,
+                             .group_size = run->tensor,
+                             .bytes = TENSOR_BYTES});
 }
 
 /* A transfer between this stage and another, forwards or backwards. */
@@ -148,8 +147,8 @@ static void add_gradients(const struct run *run, struct program *program, struct
     uint64_t group = at.stage * run->tensor + at.part;
     for (uint64_t i = 0; i < 2 && run->data > 1; i++)
         add_meeting(program, (struct meeting){.operation = i ? OP_ALLGATHER : OP_REDUCE_SCATTER,
-                                              .match = tensor_matches(run) +
-                                                       pipeline_matches(run) + group * 2 + i,
+                                              .match = tensor_matches(run) + pipeline_matches(run) +
+                                                       group * 2 + i,
                                               .members = run->data,
                                               .communicator = group,
                                               .group_size = run->data,
@@ -220,8 +219,7 @@ struct segment segment_make(const struct run *run, uint64_t rank, uint64_t step,
         host += outlier->step == step ? (outlier->factor - 1) * own : 0;
     double slow = excess_of(run, rank, step, WORK_KERNEL) * own;
     return (struct segment){
-        .compute_ns =
-            (int64_t)(compute + slow + excess_of(run, rank, step, WORK_COMPUTE) * own),
+        .compute_ns = (int64_t)(compute + slow + excess_of(run, rank, step, WORK_COMPUTE) * own),
         .slow_kernel_ns = (int64_t)slow,
         .host_ns = (int64_t)(host + excess_of(run, rank, step, WORK_HOST) * own),
         .copy_ns = (int64_t)(copy + excess_of(run, rank, step, WORK_COPY) * own),
@@ -238,10 +236,13 @@ static double bus_factor(const struct meeting *meeting)
 {
     double n = (double)meeting->group_size;
     switch (meeting->operation) {
-    case OP_ALLREDUCE: return 2 * (n - 1) / n;
+    case OP_ALLREDUCE:
+        return 2 * (n - 1) / n;
     case OP_REDUCE_SCATTER:
-    case OP_ALLGATHER: return (n - 1) / n;
-    default: return 1;
+    case OP_ALLGATHER:
+        return (n - 1) / n;
+    default:
+        return 1;
     }
 }
 

@@ -19,11 +19,16 @@ static const struct {
     double share; /* of the time that computes */
     int64_t count;
 } kernels[] = {
-    {"sm90_xmma_gemm_bf16_128x256", 0.38, 48}, {"flash_attention_forward", 0.14, 12},
-    {"flash_attention_backward", 0.2, 12},     {"layer_norm_kernel", 0.06, 24},
-    {"elementwise_add_kernel", 0.05, 60},      {"gelu_kernel", 0.05, 24},
-    {"softmax_cross_entropy", 0.02, 2},        {"multi_tensor_adam", 0.06, 4},
-    {"embedding_kernel", 0.02, 2},             {"dropout_kernel", 0.02, 36},
+    {"sm90_xmma_gemm_bf16_128x256", 0.38, 48},
+    {"flash_attention_forward", 0.14, 12},
+    {"flash_attention_backward", 0.2, 12},
+    {"layer_norm_kernel", 0.06, 24},
+    {"elementwise_add_kernel", 0.05, 60},
+    {"gelu_kernel", 0.05, 24},
+    {"softmax_cross_entropy", 0.02, 2},
+    {"multi_tensor_adam", 0.06, 4},
+    {"embedding_kernel", 0.02, 2},
+    {"dropout_kernel", 0.02, 36},
 };
 enum { KERNEL_NAMES = sizeof kernels / sizeof *kernels, KERNEL_COUNT = 224, GROUP_ROWS = 131072 };
 
@@ -84,8 +89,8 @@ static void put_device(struct rows *rows, size_t device, size_t device_index)
     rows_int(rows, device_index, 0);
 }
 
-static void put_collective(struct rank_writer *writer, const struct meeting *meeting,
-                           uint64_t step, int64_t arrival_ns, int64_t end_ns)
+static void put_collective(struct rank_writer *writer, const struct meeting *meeting, uint64_t step,
+                           int64_t arrival_ns, int64_t end_ns)
 {
     struct rows *rows = &writer->rows[1];
     bool is_peer = meeting->operation == OP_SEND || meeting->operation == OP_RECV;
@@ -280,10 +285,10 @@ static bool open_files(struct rank_writer *writer)
     bool ok = true;
     for (size_t i = 0; i < TABLES && ok; i++) {
         const struct table_schema *schema = &table_schemas[tables[i]];
-        char *path = path_format(
-            "%s/%s/run=%s/instance=node%llu/rank=%llu/part-0.parquet", run->dataset, schema->name,
-            run->name, (unsigned long long)(writer->rank / run->machine_ranks),
-            (unsigned long long)writer->rank);
+        char *path = path_format("%s/%s/run=%s/instance=node%llu/rank=%llu/part-0.parquet",
+                                 run->dataset, schema->name, run->name,
+                                 (unsigned long long)(writer->rank / run->machine_ranks),
+                                 (unsigned long long)writer->rank);
         rows_init(&writer->rows[i], schema);
         ok = make_directories(path, &writer->worker->error) &&
              parquet_open(&writer->files[i], schema, path, &writer->worker->error);

@@ -20,8 +20,13 @@ const struct command command_fleet = {
         "the name of its file (rank-3), or given by --rank.\n\n"
         "list prints the ranks, remove removes those of a run or one of them. sql runs a query "
         "over the tables of all ranks, which have the columns run, instance and rank besides "
-        "their own; without a query it lists the tables.",
-    .usage = "add|list|remove|sql [options] DATASET [CAPTURE...]",
+        "their own; without a query it lists the tables.\n\n"
+        "report compares the ranks of a run: who is slow, since when and why, what the others lose "
+        "by waiting, collectives and their bandwidths, clocks of machines, the critical path of "
+        "steps and what they would take with a change. Results are kept in the dataset "
+        "(_analysis), or in the workspace where that is read-only, and made again when ranks come "
+        "or go. queries prints the SQL of all this as JSON.",
+    .usage = "add|list|remove|sql|report|queries [options] DATASET [CAPTURE...]",
     .examples =
         (const char *const[]){
             "add runs traces/rank-0.json.gz traces/rank-1.json.gz --run night",
@@ -30,6 +35,8 @@ const struct command command_fleet = {
             "list runs",
             "remove runs --run night --rank 7",
             "sql runs \"SELECT rank, avg(duration_ns)/1e6 AS ms FROM RankStep GROUP BY rank\"",
+            "report runs --run night",
+            "report runs --format markdown --sql --output-file report.md",
             NULL,
         },
     .run = run,
@@ -48,6 +55,12 @@ static const struct action {
     {"list", fleet_list, NULL, 0, {"run", "format", NULL}},
     {"remove", fleet_remove, NULL, 0, {"run", "rank", NULL}},
     {"sql", fleet_sql, NULL, 1, {"format", "limit", "output-file", NULL}},
+    {"report",
+     fleet_print_report,
+     NULL,
+     0,
+     {"run", "format", "sql", "force", "jobs", "data-path", "output-file", NULL}},
+    {"queries", fleet_print_queries, NULL, 0, {"output-file", NULL}},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
@@ -93,8 +106,23 @@ static bool takes_options(const struct action *action, const struct option *tabl
     return true;
 }
 
+/* Formats of tables and of reports differ. */
+static bool takes_format(const struct action *action, const char *format)
+{
+    bool is_report = action->run == fleet_print_report;
+    bool is_word = format && (strcmp(format, "text") == 0 || strcmp(format, "markdown") == 0);
+    bool is_table = format && (strcmp(format, "table") == 0 || strcmp(format, "csv") == 0);
+    bool ok = is_report ? !is_table : !is_word;
+    if (!ok)
+        fprintf(stderr, "%s fleet %s: --format is one of %s\n", program_name(), action->name,
+                is_report ? "text, json, markdown" : "table, csv, json");
+    return ok;
+}
+
 static bool takes_operands(const struct action *action, size_t count)
 {
+    if (action->run == fleet_print_queries && count == 0)
+        return true; /* they are the same for all */
     const char *missing = count == 0 ? "a dataset" : count == 1 ? action->operands : NULL;
     if (missing)
         fprintf(stderr, "%s fleet %s: missing argument: %s\n", program_name(), action->name,
@@ -106,25 +134,33 @@ static bool takes_operands(const struct action *action, size_t count)
 
 static int run(int count, char **arguments)
 {
-    static const char *const formats[] = {"table", "csv", "json", NULL};
+    static const char *const formats[] = {"table", "csv", "json", "text", "markdown", NULL};
     struct fleet_options options = {.rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN};
     const struct option table[] = {
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
-         "add: name of the run (default: of the captures' directory); list, remove: only this run",
+         "add: name of the run (default: of the captures' directory); list, remove, report: only "
+         "this run",
          NULL},
         {"rank", 0, OPTION_NUMBER, &options.rank, "N",
          "add: number of the rank (default: found in the capture); remove: only this rank", NULL},
         {"instance", 0, OPTION_TEXT, &options.instance, "NAME",
          "add: machine the rank ran on (default: found in the capture)", NULL},
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "add: replace a rank that is there", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL,
+         "add: replace a rank that is there; report: make results again", NULL},
         {"format", 0, OPTION_CHOICE, &options.format, "FORMAT",
-         "list, sql: output format (default: table)", formats},
+         "list, sql: table, csv or json (default: table); report: text, json or markdown (default: "
+         "text)",
+         formats},
+        {"sql", 0, OPTION_FLAG, &options.with_sql, NULL, "report: the query behind each finding",
+         NULL},
+        {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
+         "report: workspace directory (default: ~/.local/share/kymo)", NULL},
         {"limit", 0, OPTION_NUMBER, &options.limit, "N",
          "sql: maximum rows, 0 for all (default: all; 40 for a table on a terminal)", NULL},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
-         "sql: output file (default: standard output)", NULL},
+         "sql, report, queries: output file (default: standard output)", NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N",
-         "add: threads to use, over all captures (default: all cores)", NULL},
+         "add, report: threads to use (default: all cores)", NULL},
         LOG_LEVEL_OPTION,
     };
     const size_t option_count = sizeof table / sizeof *table;
@@ -139,13 +175,13 @@ static int run(int count, char **arguments)
     }
     const struct action *action = result == EXIT_DONE ? find_action(words[0]) : NULL;
     if (!action || !takes_options(action, table, option_count) ||
-        !takes_operands(action, word_count - 1)) {
+        !takes_format(action, options.format) || !takes_operands(action, word_count - 1)) {
         mem_free(words);
         return result == EXIT_DONE ? EXIT_USAGE : result;
     }
-    options.dataset = words[1];
+    options.dataset = word_count > 1 ? words[1] : NULL;
     options.operands = words + 2;
-    options.operand_count = word_count - 2;
+    options.operand_count = word_count > 2 ? word_count - 2 : 0;
     result = action->run(&options);
     mem_free(words);
     return result;

@@ -12,14 +12,16 @@ struct fleet_options {
     const char *dataset;
     const char *const *operands; /* what comes after it: captures, a query */
     size_t operand_count;
-    const char *run, *instance, *format, *file;
+    const char *run, *instance, *format, *file, *data_path;
     unsigned long rank, jobs, limit; /* NOT_GIVEN: not given */
-    bool force;
+    bool force, with_sql;
 };
 
 int fleet_add(const struct fleet_options *options);
 int fleet_list(const struct fleet_options *options);
 int fleet_remove(const struct fleet_options *options);
 int fleet_sql(const struct fleet_options *options);
+int fleet_print_report(const struct fleet_options *options);
+int fleet_print_queries(const struct fleet_options *options);
 
 #endif

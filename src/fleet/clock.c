@@ -1,8 +1,8 @@
 /*
  * Least squares over a graph: the unknowns are offset and drift of each machine's clock; each match
  * wants its samples to become equal. The normal equations are never written down: conjugate
- * gradients need only their product with a vector, one pass over the samples. Samples that do not fit
- * (a rank that left early) get less weight in further rounds.
+ * gradients need only their product with a vector, one pass over the samples. Samples that do not
+ * fit (a rank that left early) get less weight in further rounds.
  */
 #include "fleet/clock.h"
 
@@ -21,16 +21,8 @@ struct fit {
     double reference_ns, half_span_ns;
     double *weights;   /* by sample */
     double *residuals; /* by sample */
+    double *phases;    /* by sample: when in the time span its match was, -1 to 1 */
 };
-
-/* Drifts are solved as what they make of half the time span, so that both kinds of unknowns are of
- * the same size. */
-static double phase_of(const struct fit *fit, size_t sample)
-{
-    if (fit->half_span_ns == 0)
-        return 0;
-    return (fit->samples[sample].time_ns - fit->reference_ns) / fit->half_span_ns;
-}
 
 static size_t match_end(const struct fit *fit, size_t first)
 {
@@ -38,6 +30,22 @@ static size_t match_end(const struct fit *fit, size_t first)
     while (end < fit->count && fit->samples[end].match == fit->samples[first].match)
         end++;
     return end;
+}
+
+/* Drifts are solved as what they make of half the time span, so that both kinds of unknowns are of
+ * the same size. A match has one phase for all its samples: with the machines' own times in its
+ * place, clocks that all stand still would fit best. It is as exact as the offsets are known. */
+static void find_phases(struct fit *fit, const double *x)
+{
+    for (size_t first = 0, end; first < fit->count; first = end) {
+        end = match_end(fit, first);
+        double sum = 0;
+        for (size_t i = first; i < end; i++)
+            sum += fit->samples[i].time_ns - fit->reference_ns + x[2 * fit->samples[i].machine];
+        double phase = sum / (double)(end - first) / fit->half_span_ns;
+        for (size_t i = first; i < end; i++)
+            fit->phases[i] = fit->half_span_ns > 0 ? phase : 0;
+    }
 }
 
 /* What is left of a match's samples after correction: their distances from the weighted mean. The
@@ -50,7 +58,7 @@ static void match_residuals(struct fit *fit, const double *x, bool with_times, s
         const struct clock_sample *sample = &fit->samples[i];
         double time = with_times ? sample->time_ns - fit->samples[first].time_ns : 0;
         fit->residuals[i] =
-            time + x[2 * sample->machine] + x[2 * sample->machine + 1] * phase_of(fit, i);
+            time + x[2 * sample->machine] + x[2 * sample->machine + 1] * fit->phases[i];
         sum += fit->weights[i] * fit->residuals[i];
         weight += fit->weights[i];
     }
@@ -68,7 +76,7 @@ static void gradient(struct fit *fit, const double *x, bool with_times, double *
         for (size_t i = first; i < end; i++) {
             double pull = fit->weights[i] * fit->residuals[i];
             result[2 * fit->samples[i].machine] += pull;
-            result[2 * fit->samples[i].machine + 1] += pull * phase_of(fit, i);
+            result[2 * fit->samples[i].machine + 1] += pull * fit->phases[i];
         }
     }
 }
@@ -79,7 +87,7 @@ static void diagonal(const struct fit *fit, double *result)
     for (size_t i = 0; i < 2 * fit->machines; i++)
         result[i] = 1e-9;
     for (size_t i = 0; i < fit->count; i++) {
-        double phase = phase_of(fit, i);
+        double phase = fit->phases[i];
         result[2 * fit->samples[i].machine] += fit->weights[i];
         result[2 * fit->samples[i].machine + 1] += fit->weights[i] * phase * phase;
     }
@@ -245,7 +253,8 @@ void clocks_fit(const struct clock_sample *samples, size_t count, struct machine
                       .count = count,
                       .machines = machines,
                       .weights = mem_alloc((count + 1) * sizeof *fit.weights),
-                      .residuals = mem_zeroed(count + 1, sizeof *fit.residuals)};
+                      .residuals = mem_zeroed(count + 1, sizeof *fit.residuals),
+                      .phases = mem_zeroed(count + 1, sizeof *fit.phases)};
     double *x = mem_zeroed(2 * machines + 1, sizeof *x);
     memset(clocks, 0, machines * sizeof *clocks);
     for (size_t i = 0; i < count; i++)
@@ -253,6 +262,7 @@ void clocks_fit(const struct clock_sample *samples, size_t count, struct machine
     find_span(&fit);
     find_components(&fit, clocks);
     for (int round = 0; round < ROUNDS; round++) {
+        find_phases(&fit, x);
         solve(&fit, x);
         weigh(&fit, x);
     }
@@ -260,11 +270,14 @@ void clocks_fit(const struct clock_sample *samples, size_t count, struct machine
     centre(x, clocks, machines);
     put_errors(&fit, clocks);
     for (size_t i = 0; i < machines; i++) {
-        clocks[i].offset_ns = x[2 * i];
-        clocks[i].drift_ppm = fit.half_span_ns > 0 ? x[2 * i + 1] / fit.half_span_ns * 1e6 : 0;
+        /* The drift was solved for times of the run; the machine's own differ from them. */
+        double drift = fit.half_span_ns > 0 ? x[2 * i + 1] / fit.half_span_ns : 0;
+        clocks[i].drift_ppm = drift / (1 - drift) * 1e6;
+        clocks[i].offset_ns = x[2 * i] / (1 - drift);
     }
     *reference_ns = fit.reference_ns;
     mem_free(x);
     mem_free(fit.weights);
     mem_free(fit.residuals);
+    mem_free(fit.phases);
 }

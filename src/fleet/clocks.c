@@ -4,7 +4,6 @@
 #include "fleet/clock.h"
 #include "fleet/work.h"
 
-
 struct clock_stage {
     struct intern machines; /* id - 1 is the machine's number */
     ARRAY(struct clock_sample) samples;
@@ -33,10 +32,10 @@ static bool read_origin(void *context, const struct sql_result *result, size_t r
     return true;
 }
 
-static const char *const columns[][2] = {
-    {"instance", "VARCHAR"}, {"offset_ns", "DOUBLE"}, {"drift_ppm", "DOUBLE"},
-    {"error_ns", "DOUBLE"},  {"samples", "BIGINT"},   {"component", "BIGINT"},
-    {"reference_ns", "BIGINT"}};
+static const char *const columns[][2] = {{"instance", "VARCHAR"},   {"offset_ns", "DOUBLE"},
+                                         {"drift_ppm", "DOUBLE"},   {"error_ns", "DOUBLE"},
+                                         {"samples", "BIGINT"},     {"component", "BIGINT"},
+                                         {"reference_ns", "BIGINT"}};
 
 static bool write_clocks(struct fleet_analysis *analysis, const struct clock_stage *stage,
                          int64_t origin_ns, struct error *err)
@@ -48,33 +47,33 @@ static bool write_clocks(struct fleet_analysis *analysis, const struct clock_sta
     struct values values;
     values_begin(&values, columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; i < machines; i++) {
-        value_text(&values, intern_text(&stage->machines, i + 1).data);
-        value_number(&values, clocks[i].offset_ns);
-        value_number(&values, clocks[i].drift_ppm);
+        values_put_text(&values, intern_text(&stage->machines, i + 1).data);
+        values_put_number(&values, clocks[i].offset_ns);
+        values_put_number(&values, clocks[i].drift_ppm);
         if (clocks[i].samples > 0)
-            value_number(&values, clocks[i].error_ns);
+            values_put_number(&values, clocks[i].error_ns);
         else
-            value_null(&values);
-        value_integer(&values, (int64_t)clocks[i].samples);
-        value_integer(&values, clocks[i].component);
-        value_integer(&values, origin_ns + (int64_t)reference);
+            values_put_null(&values);
+        values_put_integer(&values, (int64_t)clocks[i].samples);
+        values_put_integer(&values, clocks[i].component);
+        values_put_integer(&values, origin_ns + (int64_t)reference);
     }
     mem_free(clocks);
     return values_end(&values, analysis, "Clock", err);
 }
 
-bool make_clocks(struct fleet_analysis *analysis, struct error *err)
+bool stage_clocks(struct fleet_analysis *analysis, struct error *err)
 {
     struct clock_stage stage = {0};
     int64_t origin_ns = 0;
     intern_init(&stage.machines);
-    bool ok =
-        each_row(analysis, "SELECT DISTINCT instance FROM Lane ORDER BY instance", add_machine,
-                 &stage, err) &&
-        each_row(analysis, "SELECT origin_ns FROM Run", read_origin, &origin_ns, err) &&
-        each_row(analysis, "SELECT match, instance, end_ns FROM ClockSample ORDER BY match, instance",
-                 add_sample, &stage, err) &&
-        write_clocks(analysis, &stage, origin_ns, err);
+    bool ok = each_row(analysis, "SELECT DISTINCT instance FROM Lane ORDER BY instance",
+                       add_machine, &stage, err) &&
+              each_row(analysis, "SELECT origin_ns FROM Run", read_origin, &origin_ns, err) &&
+              each_row(analysis,
+                       "SELECT match, instance, end_ns FROM ClockSample ORDER BY match, instance",
+                       add_sample, &stage, err) &&
+              write_clocks(analysis, &stage, origin_ns, err);
     intern_free(&stage.machines);
     array_free(&stage.samples);
     return ok;

@@ -29,8 +29,9 @@ static const struct stage {
     {"Run", NULL, NULL, false},
     {"Lane", NULL, NULL, false},
     {"ClockSample", NULL, NULL, false},
-    {"Clock", make_clocks,
-     "Offset and drift of each machine's clock, by least squares over ClockSample; the error is the "
+    {"Clock", stage_clocks,
+     "Offset and drift of each machine's clock, by least squares over ClockSample; the error is "
+     "the "
      "robust standard deviation of what is left.",
      false},
     {"LaneClock", NULL, NULL, false},
@@ -51,11 +52,12 @@ static const struct stage {
     {"Straggler", NULL, NULL, false},
     {"ReplayStep", NULL, NULL, false},
     {"ReplayLane", NULL, NULL, false},
-    {"Replay", make_replays,
-     "Replays of steps: CriticalPath, what the longest chain of work and transfers of a step is, and "
+    {"Replay", stage_replays,
+     "Replays of steps: CriticalPath, what the longest chain of work and transfers of a step is, "
+     "and "
      "WhatIf, how long steps would take with a change.",
      false},
-    {"RunFinding", make_findings, "What costs the run time, the costliest first.", false},
+    {"RunFinding", stage_findings, "What costs the run time, the costliest first.", false},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 
@@ -101,9 +103,11 @@ static bool run_text(struct fleet_analysis *analysis, struct output *sql, struct
 static void put_empty(struct output *sql, const struct table_schema *schema)
 {
     static const char *const types[] = {
-        [FIELD_INT64] = "BIGINT", [FIELD_INT32] = "INTEGER",      [FIELD_FLOAT32] = "FLOAT",
-        [FIELD_FLOAT64] = "DOUBLE", [FIELD_BOOL] = "BOOLEAN",     [FIELD_NAME] = "VARCHAR",
-        [FIELD_TEXT] = "VARCHAR", [FIELD_TEXT_LIST] = "VARCHAR[]", [FIELD_INT64_LIST] = "BIGINT[]"};
+        [FIELD_INT64] = "BIGINT",       [FIELD_INT32] = "INTEGER",
+        [FIELD_FLOAT32] = "FLOAT",      [FIELD_FLOAT64] = "DOUBLE",
+        [FIELD_BOOL] = "BOOLEAN",       [FIELD_NAME] = "VARCHAR",
+        [FIELD_TEXT] = "VARCHAR",       [FIELD_TEXT_LIST] = "VARCHAR[]",
+        [FIELD_INT64_LIST] = "BIGINT[]"};
     output_text(sql, "SELECT ");
     for (size_t i = 0; i < schema->field_count; i++)
         output_format(sql, "CAST(NULL AS %s) AS %s, ", types[schema->fields[i].type],
@@ -175,8 +179,7 @@ static bool make_result_view(struct fleet_analysis *analysis, const char *name, 
     return run_text(analysis, &sql, err);
 }
 
-static bool run_query(struct fleet_analysis *analysis, const struct query *query,
-                      struct error *err)
+static bool run_query(struct fleet_analysis *analysis, const struct query *query, struct error *err)
 {
     char *path = result_path(analysis, query->name);
     struct output sql;
@@ -226,9 +229,9 @@ static bool run_stages(struct fleet_analysis *analysis,
             ok = make_table_views(analysis, NULL, 0, err);
         const struct query *query = query_find(stage->name);
         ok = ok && (query ? run_query(analysis, query, err) : stage->make(analysis, err));
-        if (ok && stage->make == make_clocks)
+        if (ok && stage->make == stage_clocks)
             ok = make_result_view(analysis, "Clock", err);
-        if (ok && stage->make == make_replays)
+        if (ok && stage->make == stage_replays)
             ok = make_result_view(analysis, "CriticalPath", err) &&
                  make_result_view(analysis, "WhatIf", err);
         if (!ok) {
@@ -313,7 +316,7 @@ static bool open_results(struct fleet_analysis *analysis, struct error *err)
 {
     bool ok = true;
     for (size_t i = 0; i < STAGES && ok; i++)
-        if (stages[i].make != make_replays)
+        if (stages[i].make != stage_replays)
             ok = make_result_view(analysis, stages[i].name, err);
     return ok && make_result_view(analysis, "CriticalPath", err) &&
            make_result_view(analysis, "WhatIf", err);
@@ -343,8 +346,9 @@ static bool choose_directory(struct fleet_analysis *analysis, const char *data_p
         mem_free(directory);
         if (!workspace_open(data_path, &workspace, err))
             return false;
-        directory = path_format("%s/.fleet/%016" PRIx64 "/%s", workspace,
-                                hash_content(analysis->dataset, strlen(analysis->dataset), 0), escaped);
+        directory =
+            path_format("%s/.fleet/%016" PRIx64 "/%s", workspace,
+                        hash_content(analysis->dataset, strlen(analysis->dataset), 0), escaped);
         mem_free(workspace);
         if (!make_path(directory)) {
             error_in_file(err, directory, "cannot create: %s", strerror(errno));

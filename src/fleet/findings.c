@@ -71,7 +71,8 @@ static const struct {
     const char *cause, *what, *advice;
 } causes[] = {
     {"compute", "it computes longer",
-     "Compare the device's clocks, temperature and power with those of its neighbours; a device that "
+     "Compare the device's clocks, temperature and power with those of its neighbours; a device "
+     "that "
      "throttles or has memory errors computes longer in all kernels, uneven input in some."},
     {"host", "its host launches work later",
      "Look at the host: other processes on its cores, garbage collection, logging, a slow disk; "
@@ -81,7 +82,8 @@ static const struct {
     {"compile", "it compiles in these steps",
      "Shapes change on this rank: pad its batches to fixed sizes."},
     {"copy", "it copies longer",
-     "Look at the link between host and device (width and speed of PCIe, pinned memory), and at what "
+     "Look at the link between host and device (width and speed of PCIe, pinned memory), and at "
+     "what "
      "is copied."},
     {"gaps", "there are longer gaps between its kernels",
      "Look for many small kernels on this rank that others do not run."},
@@ -126,7 +128,8 @@ static const char straggler_query[] =
     "SELECT s.rank, s.device_idx, s.instance, s.kind, s.first_step, s.steps, s.late_steps, "
     "s.excess_ns, s.expected_ns, s.mean_excess_ns, s.cause, s.cause_ns, s.kernel, "
     "s.kernel_excess_ns, s.kernel_usual_ns, s.is_one_kernel, s.came_last_count, "
-    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count FROM Straggler AS s JOIN "
+    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count FROM Straggler AS s "
+    "JOIN "
     "Lane AS l ON l.rank = s.rank AND l.device_idx = s.device_idx LEFT JOIN "
     "WhatIf AS w ON w.kind = 'rank' AND w.rank = s.rank AND w.device_idx = s.device_idx LEFT JOIN "
     "StragglerWork AS k ON k.rank = s.rank AND k.device_idx = s.device_idx ORDER BY "
@@ -160,10 +163,10 @@ static void put_kernels(struct output *out, const struct sql_result *result, siz
         output_format(out, ", in one kernel: %.*s takes %s more than the usual %s",
                       (int)kernel.size, kernel.data, excess, usual);
     else if (row_number(result, row, S_WORK_USUAL) > 0)
-        output_format(out, ", in its kernels by %.1f %% together; %.*s takes %s more than the usual %s",
-                      100 * row_number(result, row, S_CAUSE_NS) /
-                          row_number(result, row, S_WORK_USUAL),
-                      (int)kernel.size, kernel.data, excess, usual);
+        output_format(
+            out, ", in its kernels by %.1f %% together; %.*s takes %s more than the usual %s",
+            100 * row_number(result, row, S_CAUSE_NS) / row_number(result, row, S_WORK_USUAL),
+            (int)kernel.size, kernel.data, excess, usual);
 }
 
 static char *taken(struct output *out)
@@ -195,7 +198,8 @@ static bool add_straggler(void *context, const struct sql_result *result, size_t
     finding->title = taken(&out);
     output_memory(&out);
     output_format(&out,
-                  "In %" PRId64 " of %" PRId64 " steps its own time was %s (%.1f %%) longer than the "
+                  "In %" PRId64 " of %" PRId64
+                  " steps its own time was %s (%.1f %%) longer than the "
                   "median of ranks with the same program: %s",
                   row_integer(result, row, S_LATE), row_integer(result, row, S_STEPS),
                   time_text(excess, late), 100 * excess / row_number(result, row, S_EXPECTED),
@@ -231,9 +235,7 @@ static bool add_communicator(void *context, const struct sql_result *result, siz
     if (row_integer(result, row, 2) >= 0)
         snprintf(pair, sizeof pair, " from rank %" PRId64 " to %" PRId64,
                  row_integer(result, row, 2), row_integer(result, row, 3));
-    finding->title = path_format("%s in %s%s is slow", text_equal(operation, TEXT("sendrecv"))
-                                                           ? "Transfer"
-                                                           : sql_value(result, row, 1).data,
+    finding->title = path_format("%.*s in %s%s is slow", (int)operation.size, operation.data,
                                  finding->communicator, pair);
     double per_step = (row_number(result, row, 7) - row_number(result, row, 8)) *
                       row_number(result, row, 11) / row_number(result, row, 12);
@@ -270,8 +272,8 @@ static bool add_operation(void *context, const struct sql_result *result, size_t
                       "(many small ones cost latency), and at whether buffers are registered.";
     finding->query = operation_query;
     finding->evidence = evidence_of(result, row);
-    finding->cost_ns = row_has(result, row, 6) ? fmax(0, row_number(result, row, 6))
-                                               : row_number(result, row, 5);
+    finding->cost_ns =
+        row_has(result, row, 6) ? fmax(0, row_number(result, row, 6)) : row_number(result, row, 5);
     mem_free(operation);
     mem_free(best);
     return true;
@@ -299,14 +301,13 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
     struct text steps = sql_value(result, row, 7);
     finding->title = path_format("%" PRId64 " %s far longer than others", count,
                                  count == 1 ? "step is" : "steps are");
-    finding->statement = path_format(
-        "Steps %.*s took %s more than usual together; the worst is step %" PRId64
-        ", %.2f times as long. %s",
-        (int)steps.size, steps.data, time_text(row_number(result, row, 1), excess),
-        row_integer(result, row, 3), row_number(result, row, 2),
-        row_integer(result, row, 5) == 0
-            ? "All ranks were slower in it alike."
-            : "Some ranks were later than others in it.");
+    finding->statement =
+        path_format("Steps %.*s took %s more than usual together; the worst is step %" PRId64
+                    ", %.2f times as long. %s",
+                    (int)steps.size, steps.data, time_text(row_number(result, row, 1), excess),
+                    row_integer(result, row, 3), row_number(result, row, 2),
+                    row_integer(result, row, 5) == 0 ? "All ranks were slower in it alike."
+                                                     : "Some ranks were later than others in it.");
     finding->advice = "Look for what happens in these steps only: checkpoints, evaluation, garbage "
                       "collection, compilation, a retry of the network.";
     finding->query = outlier_query;
@@ -326,13 +327,14 @@ static bool add_drift(void *context, const struct sql_result *result, size_t row
     struct finding *finding = add(context, "drift");
     char change[QUANTITY_SIZE], initial[QUANTITY_SIZE];
     double change_ns = row_number(result, row, 0), initial_ns = row_number(result, row, 1);
-    finding->title = path_format("Steps become %s over the run", change_ns > 0 ? "longer" : "shorter");
-    finding->statement = path_format(
-        "From step %" PRId64 " to %" PRId64 " the typical rank's own time changes by %s (%+.1f %%), "
-        "from %s.",
-        row_integer(result, row, 4), row_integer(result, row, 5),
-        time_text(fabs(change_ns), change), 100 * change_ns / initial_ns,
-        time_text(initial_ns, initial));
+    finding->title =
+        path_format("Steps become %s over the run", change_ns > 0 ? "longer" : "shorter");
+    finding->statement = path_format("From step %" PRId64 " to %" PRId64
+                                     " the typical rank's own time changes by %s (%+.1f %%), "
+                                     "from %s.",
+                                     row_integer(result, row, 4), row_integer(result, row, 5),
+                                     time_text(fabs(change_ns), change),
+                                     100 * change_ns / initial_ns, time_text(initial_ns, initial));
     finding->advice = "All ranks change alike: look at temperature and power of the devices, at "
                       "sequence lengths that grow, at fragmented memory, at logs that grow.";
     finding->query = drift_query;
@@ -358,7 +360,8 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
                                  row_integer(result, row, 7));
     finding->statement = path_format(
         "Ranks run different programs, as stages of a pipeline do: the longest, of %" PRId64
-        " ranks between %" PRId64 " and %" PRId64 ", takes %s of own time in a step, the shortest %s.",
+        " ranks between %" PRId64 " and %" PRId64
+        ", takes %s of own time in a step, the shortest %s.",
         row_integer(result, row, 6), row_integer(result, row, 4), row_integer(result, row, 5),
         time_text(row_number(result, row, 0), longest),
         time_text(row_number(result, row, 1), shortest));
@@ -398,7 +401,8 @@ static const char partial_query[] =
     "w.first_step + w.last_step - l.last_step) AS first_step, max_by(l.last_step, l.first_step - "
     "w.first_step + w.last_step - l.last_step) AS last_step, max_by(l.rank, l.first_step - "
     "w.first_step + w.last_step - l.last_step) AS worst_rank, list(l.rank ORDER BY l.rank)[1:20] "
-    "AS ranks, min(w.first_step) AS run_first_step, max(w.last_step) AS run_last_step FROM Lane AS l "
+    "AS ranks, min(w.first_step) AS run_first_step, max(w.last_step) AS run_last_step FROM Lane AS "
+    "l "
     "CROSS JOIN whole AS w WHERE l.first_step > w.first_step OR l.last_step < w.last_step HAVING "
     "count(*) > 0";
 
@@ -410,8 +414,8 @@ static bool add_partial(void *context, const struct sql_result *result, size_t r
     finding->title = path_format("%" PRId64 " %s not have all steps", count,
                                  count == 1 ? "capture does" : "captures do");
     finding->statement = path_format(
-        "The run has steps %" PRId64 " to %" PRId64 "; captures of ranks %.*s%s have fewer. Rank %" PRId64
-        " has %" PRId64 " to %" PRId64 ".",
+        "The run has steps %" PRId64 " to %" PRId64
+        "; captures of ranks %.*s%s have fewer. Rank %" PRId64 " has %" PRId64 " to %" PRId64 ".",
         row_integer(result, row, 6), row_integer(result, row, 7), (int)ranks.size, ranks.data,
         count > 20 ? " and more" : "", row_integer(result, row, 4), row_integer(result, row, 2),
         row_integer(result, row, 3));
@@ -432,7 +436,8 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
     finding->title = mem_copy_text("Clocks of some machines cannot be compared",
                                    strlen("Clocks of some machines cannot be compared"));
     finding->statement = path_format(
-        "No collective connects the %" PRId64 " groups among %" PRId64 " machines; times of machines in different "
+        "No collective connects the %" PRId64 " groups among %" PRId64
+        " machines; times of machines in different "
         "groups are by their own clocks. Skews, waits and own times do not depend on clocks.",
         row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Captures that have a collective of all ranks connect them.";
@@ -441,17 +446,18 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
     return true;
 }
 
-static const char guessed_query[] =
-    "SELECT guessed_ranks, ranks FROM Run WHERE guessed_ranks > 0";
+static const char guessed_query[] = "SELECT guessed_ranks, ranks FROM Run WHERE guessed_ranks > 0";
 
 static bool add_guessed(void *context, const struct sql_result *result, size_t row)
 {
     struct finding *finding = add(context, "guessed-steps");
-    finding->title = path_format("Steps of %" PRId64 " ranks are guessed", row_integer(result, row, 0));
-    finding->statement = path_format(
-        "Steps of %" PRId64 " of %" PRId64 " ranks have no numbers of the program: those of different ranks may "
-        "not be the same steps where captures did not begin together.",
-        row_integer(result, row, 0), row_integer(result, row, 1));
+    finding->title =
+        path_format("Steps of %" PRId64 " ranks are guessed", row_integer(result, row, 0));
+    finding->statement =
+        path_format("Steps of %" PRId64 " of %" PRId64
+                    " ranks have no numbers of the program: those of different ranks may "
+                    "not be the same steps where captures did not begin together.",
+                    row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Mark steps in the program, as torch.profiler's step() or "
                       "jax.profiler.StepTraceAnnotation do.";
     finding->query = guessed_query;
@@ -477,9 +483,9 @@ static int compare_findings(const void *a, const void *b)
 }
 
 static const char *const columns[][2] = {
-    {"id", "BIGINT"},         {"rule", "VARCHAR"},      {"title", "VARCHAR"},
-    {"statement", "VARCHAR"}, {"advice", "VARCHAR"},    {"cost_ns", "DOUBLE"},
-    {"cost_share", "DOUBLE"}, {"rank_hours", "DOUBLE"}, {"rank", "BIGINT"},
+    {"id", "BIGINT"},         {"rule", "VARCHAR"},         {"title", "VARCHAR"},
+    {"statement", "VARCHAR"}, {"advice", "VARCHAR"},       {"cost_ns", "DOUBLE"},
+    {"cost_share", "DOUBLE"}, {"rank_hours", "DOUBLE"},    {"rank", "BIGINT"},
     {"device_idx", "BIGINT"}, {"communicator", "VARCHAR"}, {"evidence", "VARCHAR"},
     {"sql", "VARCHAR"}};
 
@@ -491,50 +497,51 @@ static bool write_findings(struct findings *findings, struct error *err)
     values_begin(&values, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < findings->items.count; i++) {
         const struct finding *finding = &findings->items.items[i];
-        value_integer(&values, (int64_t)i);
-        value_text(&values, finding->rule);
-        value_text(&values, finding->title);
-        value_text(&values, finding->statement);
-        value_text(&values, finding->advice);
-        value_number(&values, finding->cost_ns);
-        value_number(&values, findings->step_ns > 0 ? finding->cost_ns / findings->step_ns : 0);
-        value_number(&values, finding->cost_ns * (double)findings->steps *
-                                  (double)findings->lanes / NS_PER_HOUR);
+        values_put_integer(&values, (int64_t)i);
+        values_put_text(&values, finding->rule);
+        values_put_text(&values, finding->title);
+        values_put_text(&values, finding->statement);
+        values_put_text(&values, finding->advice);
+        values_put_number(&values, finding->cost_ns);
+        values_put_number(&values,
+                          findings->step_ns > 0 ? finding->cost_ns / findings->step_ns : 0);
+        values_put_number(&values, finding->cost_ns * (double)findings->steps *
+                                       (double)findings->lanes / NS_PER_HOUR);
         if (finding->rank >= 0) {
-            value_integer(&values, finding->rank);
-            value_integer(&values, finding->device);
+            values_put_integer(&values, finding->rank);
+            values_put_integer(&values, finding->device);
         } else {
-            value_null(&values);
-            value_null(&values);
+            values_put_null(&values);
+            values_put_null(&values);
         }
         if (finding->communicator)
-            value_text(&values, finding->communicator);
+            values_put_text(&values, finding->communicator);
         else
-            value_null(&values);
-        value_text(&values, finding->evidence);
-        value_text(&values, finding->query);
+            values_put_null(&values);
+        values_put_text(&values, finding->evidence);
+        values_put_text(&values, finding->query);
     }
     return values_end(&values, findings->analysis, "RunFinding", err);
 }
 
-bool make_findings(struct fleet_analysis *analysis, struct error *err)
+bool stage_findings(struct fleet_analysis *analysis, struct error *err)
 {
     struct findings findings = {.analysis = analysis};
     static const struct {
         const char *query;
         row_visitor *add;
-    } rules[] = {{"SELECT count(*), median(median_ns), (SELECT count(*) FROM Lane) FROM Step",
-                  read_totals},
-                 {straggler_query, add_straggler},
-                 {communicator_query, add_communicator},
-                 {operation_query, add_operation},
-                 {outlier_query, add_outliers},
-                 {drift_query, add_drift},
-                 {imbalance_query, add_imbalance},
-                 {lost_query, add_lost},
-                 {partial_query, add_partial},
-                 {clock_query, add_clocks},
-                 {guessed_query, add_guessed}};
+    } rules[] = {
+        {"SELECT count(*), median(median_ns), (SELECT count(*) FROM Lane) FROM Step", read_totals},
+        {straggler_query, add_straggler},
+        {communicator_query, add_communicator},
+        {operation_query, add_operation},
+        {outlier_query, add_outliers},
+        {drift_query, add_drift},
+        {imbalance_query, add_imbalance},
+        {lost_query, add_lost},
+        {partial_query, add_partial},
+        {clock_query, add_clocks},
+        {guessed_query, add_guessed}};
     bool ok = true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++)
         ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);

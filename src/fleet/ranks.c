@@ -160,9 +160,8 @@ bool run_files_find(struct run_files *files, const char *dataset, const char *ru
     char *table = path_format("%s/Rank", dataset);
     char *path = path_format("%s/%s", table, files->folder);
     name_list instances, ranks;
-    bool ok = file_is_directory(path)
-                  ? list_names(path, "instance=", &instances, err)
-                  : error_in_file(err, dataset, "has no run %s", run);
+    bool ok = file_is_directory(path) ? list_names(path, "instance=", &instances, err)
+                                      : error_in_file(err, dataset, "has no run %s", run);
     if (ok) {
         char **instance, **rank;
         array_each (instance, &instances) {

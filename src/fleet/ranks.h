@@ -1,7 +1,7 @@
 /*
  * Inside fleet: the files of a run's ranks, as they lie in a dataset:
- * <table>/run=<run>/instance=<instance>/rank=<rank>/part-0.parquet. A rank is there when its file of
- * table Rank is.
+ * <table>/run=<run>/instance=<instance>/rank=<rank>/part-0.parquet. A rank is there when its file
+ * of table Rank is.
  */
 #ifndef KYMO_FLEET_RANKS_H
 #define KYMO_FLEET_RANKS_H

@@ -16,8 +16,8 @@ struct node {
     uint32_t lane, match;
     double start_ns, end_ns; /* as measured */
     enum anchor_kind anchor_kind;
-    uint32_t anchor; /* node */
-    double work_ns;  /* from the anchor to its start */
+    uint32_t anchor;                             /* node */
+    double work_ns;                              /* from the anchor to its start */
     uint32_t first_after_start, first_after_end; /* nodes anchored here */
     uint32_t next;                               /* with the same anchor */
     uint32_t next_member;                        /* of the match */
@@ -182,10 +182,8 @@ static double last_end(const struct replay *replay)
 
 static void add_nodes(struct replay *replay, const struct replay_event *events, size_t event_count)
 {
-    const struct node blank = {.first_after_start = NONE,
-                               .first_after_end = NONE,
-                               .next = NONE,
-                               .next_member = NONE};
+    const struct node blank = {
+        .first_after_start = NONE, .first_after_end = NONE, .next = NONE, .next_member = NONE};
     for (size_t i = 0; i < event_count; i++) {
         struct node *node = &replay->nodes[replay->node_count++];
         *node = blank;

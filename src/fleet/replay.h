@@ -3,9 +3,9 @@
  * with some of them shorter.
  *
  * Whatever begins on a lane, a collective or the step's end, follows the latest event before it
- * on that lane (its anchor: the start of the step, the start of a collective or the end of one) after
- * the same time as measured: the lane's own work. A collective ends on all its lanes at once, the
- * time of its transfer after the last of them arrived.
+ * on that lane (its anchor: the start of the step, the start of a collective or the end of one)
+ * after the same time as measured: the lane's own work. A collective ends on all its lanes at once,
+ * the time of its transfer after the last of them arrived.
  */
 #ifndef KYMO_FLEET_REPLAY_H
 #define KYMO_FLEET_REPLAY_H
@@ -33,7 +33,8 @@ void replay_free(struct replay *replay);
 /* Time from the first start to the last end, as measured and as replayed without a change. */
 double replay_measured_ns(const struct replay *replay);
 double replay_unchanged_ns(const struct replay *replay);
-/* The same with the own work of lanes and the transfers of matches multiplied by factors; NULL: 1 */
+/* The same with the own work of lanes and the transfers of matches multiplied by factors; NULL: 1
+ */
 double replay_changed_ns(struct replay *replay, const double *lane_factors,
                          const double *match_factors);
 

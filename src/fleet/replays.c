@@ -43,17 +43,17 @@ struct replay_stage {
 };
 
 static const char *const path_columns[][2] = {
-    {"step", "BIGINT"},       {"position", "BIGINT"},     {"rank", "BIGINT"},
-    {"device_idx", "BIGINT"}, {"kind", "VARCHAR"},        {"communicator", "VARCHAR"},
-    {"operation", "VARCHAR"}, {"start_ns", "DOUBLE"},     {"end_ns", "DOUBLE"},
-    {"compute_ns", "DOUBLE"}, {"copy_ns", "DOUBLE"},      {"host_ns", "DOUBLE"},
+    {"step", "BIGINT"},       {"position", "BIGINT"},       {"rank", "BIGINT"},
+    {"device_idx", "BIGINT"}, {"kind", "VARCHAR"},          {"communicator", "VARCHAR"},
+    {"operation", "VARCHAR"}, {"start_ns", "DOUBLE"},       {"end_ns", "DOUBLE"},
+    {"compute_ns", "DOUBLE"}, {"copy_ns", "DOUBLE"},        {"host_ns", "DOUBLE"},
     {"other_ns", "DOUBLE"},   {"replay_error_ns", "DOUBLE"}};
 
 static const char *const what_if_columns[][2] = {
-    {"change", "VARCHAR"},  {"kind", "VARCHAR"},         {"rank", "BIGINT"},
-    {"device_idx", "BIGINT"}, {"communicator", "VARCHAR"}, {"operation", "VARCHAR"},
-    {"steps", "BIGINT"},    {"before_ns", "DOUBLE"},     {"after_ns", "DOUBLE"},
-    {"saved_ns", "DOUBLE"}, {"replay_error_ns", "DOUBLE"}};
+    {"change", "VARCHAR"},    {"kind", "VARCHAR"},          {"rank", "BIGINT"},
+    {"device_idx", "BIGINT"}, {"communicator", "VARCHAR"},  {"operation", "VARCHAR"},
+    {"steps", "BIGINT"},      {"before_ns", "DOUBLE"},      {"after_ns", "DOUBLE"},
+    {"saved_ns", "DOUBLE"},   {"replay_error_ns", "DOUBLE"}};
 
 static struct replayed_step *find_step(struct replay_stage *stage, int64_t number)
 {
@@ -155,9 +155,8 @@ static bool read_step(struct replay_stage *stage, struct replayed_step *step, st
     mem_free(lanes);
     mem_free(events);
     if (ok)
-        step->replay =
-            replay_create(step->times.items, step->times.count, step->events.items,
-                          step->events.count, step->matches.count);
+        step->replay = replay_create(step->times.items, step->times.count, step->events.items,
+                                     step->events.count, step->matches.count);
     return ok;
 }
 
@@ -174,20 +173,20 @@ static void put_part(struct values *values, const struct replayed_step *step, si
     bool is_work = part->match == REPLAY_OWN_WORK;
     double length = part->end_ns - part->start_ns;
     double share = is_work && lane->own_ns > 0 ? length / lane->own_ns : 0;
-    value_integer(values, step->step);
-    value_integer(values, (int64_t)position);
-    value_integer(values, lane->rank);
-    value_integer(values, lane->device);
-    value_text(values, is_work ? "own work" : "transfer");
-    value_text(values, is_work ? "" : step->matches.items[part->match].communicator);
-    value_text(values, is_work ? "" : step->matches.items[part->match].operation);
-    value_number(values, part->start_ns);
-    value_number(values, part->end_ns);
-    value_number(values, lane->compute_ns * share);
-    value_number(values, lane->copy_ns * share);
-    value_number(values, lane->host_ns * share);
-    value_number(values, (lane->kernel_ns + lane->other_ns) * share);
-    value_number(values, replay_error(step));
+    values_put_integer(values, step->step);
+    values_put_integer(values, (int64_t)position);
+    values_put_integer(values, lane->rank);
+    values_put_integer(values, lane->device);
+    values_put_text(values, is_work ? "own work" : "transfer");
+    values_put_text(values, is_work ? "" : step->matches.items[part->match].communicator);
+    values_put_text(values, is_work ? "" : step->matches.items[part->match].operation);
+    values_put_number(values, part->start_ns);
+    values_put_number(values, part->end_ns);
+    values_put_number(values, lane->compute_ns * share);
+    values_put_number(values, lane->copy_ns * share);
+    values_put_number(values, lane->host_ns * share);
+    values_put_number(values, (lane->kernel_ns + lane->other_ns) * share);
+    values_put_number(values, replay_error(step));
 }
 
 static bool write_paths(struct replay_stage *stage, struct error *err)
@@ -277,9 +276,9 @@ static bool is_tried(const struct replay_stage *stage, const struct replayed_ste
 static void put_name_or_null(struct values *values, const char *name)
 {
     if (name)
-        value_text(values, name);
+        values_put_text(values, name);
     else
-        value_null(values);
+        values_put_null(values);
 }
 
 static void try_change(struct replay_stage *stage, const struct change *change)
@@ -298,33 +297,31 @@ static void try_change(struct replay_stage *stage, const struct change *change)
         return;
     struct values *values = &stage->what_ifs;
     double steps = (double)count;
-    value_text(values, change->text);
-    value_text(values, change->kind);
+    values_put_text(values, change->text);
+    values_put_text(values, change->kind);
     if (change->rank >= 0) {
-        value_integer(values, change->rank);
-        value_integer(values, change->device);
+        values_put_integer(values, change->rank);
+        values_put_integer(values, change->device);
     } else {
-        value_null(values);
-        value_null(values);
+        values_put_null(values);
+        values_put_null(values);
     }
     put_name_or_null(values, change->communicator);
     put_name_or_null(values, change->operation);
-    value_integer(values, (int64_t)count);
-    value_number(values, before / steps);
-    value_number(values, after / steps);
-    value_number(values, (before - after) / steps);
-    value_number(values, error);
+    values_put_integer(values, (int64_t)count);
+    values_put_number(values, before / steps);
+    values_put_number(values, after / steps);
+    values_put_number(values, (before - after) / steps);
+    values_put_number(values, error);
 }
 
 static bool try_rank(void *context, const struct sql_result *result, size_t row)
 {
     int64_t rank = row_integer(result, row, 0), device = row_integer(result, row, 1);
     char *text = path_format("rank %lld as fast as the median", (long long)rank);
-    try_change(context, &(struct change){.text = text,
-                                         .kind = "rank",
-                                         .rank = rank,
-                                         .device = device,
-                                         .factor = 1});
+    try_change(context,
+               &(struct change){
+                   .text = text, .kind = "rank", .rank = rank, .device = device, .factor = 1});
     mem_free(text);
     return true;
 }
@@ -364,11 +361,15 @@ static bool write_what_ifs(struct replay_stage *stage, struct error *err)
 {
     static const struct change general[] = {
         {.text = "no rank slower than the median", .kind = "all ranks", .rank = -1, .factor = 1},
-        {.text = "no rank computes longer than the median", .kind = "compute", .rank = -1, .factor = 1},
+        {.text = "no rank computes longer than the median",
+         .kind = "compute",
+         .rank = -1,
+         .factor = 1},
         {.text = "no device waits for its host", .kind = "host", .rank = -1, .factor = 1},
         {.text = "transfers take no time", .kind = "transfers", .rank = -1, .factor = 0},
     };
-    values_begin(&stage->what_ifs, what_if_columns, sizeof what_if_columns / sizeof *what_if_columns);
+    values_begin(&stage->what_ifs, what_if_columns,
+                 sizeof what_if_columns / sizeof *what_if_columns);
     for (size_t i = 0; i < sizeof general / sizeof *general; i++)
         try_change(stage, &general[i]);
     bool ok = each_row(stage->analysis,
@@ -402,7 +403,7 @@ static void free_step(struct replayed_step *step)
     replay_free(step->replay);
 }
 
-bool make_replays(struct fleet_analysis *analysis, struct error *err)
+bool stage_replays(struct fleet_analysis *analysis, struct error *err)
 {
     struct replay_stage stage = {.analysis = analysis};
     bool ok = each_row(analysis,

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit,
-              void *context, struct error *err)
+bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit, void *context,
+              struct error *err)
 {
     struct sql_result *result;
     if (!sql_query(&result, analysis->connection, query, err))
@@ -95,13 +95,13 @@ static void end_value(struct values *values)
     }
 }
 
-void value_text(struct values *values, const char *text)
+void values_put_text(struct values *values, const char *text)
 {
     sql_put_quoted(next_value(values), '\'', text);
     end_value(values);
 }
 
-void value_number(struct values *values, double number)
+void values_put_number(struct values *values, double number)
 {
     struct output *sql = next_value(values);
     if (isfinite(number))
@@ -111,13 +111,13 @@ void value_number(struct values *values, double number)
     end_value(values);
 }
 
-void value_integer(struct values *values, int64_t number)
+void values_put_integer(struct values *values, int64_t number)
 {
     output_format(next_value(values), "%" PRId64, number);
     end_value(values);
 }
 
-void value_null(struct values *values)
+void values_put_null(struct values *values)
 {
     output_text(next_value(values), "NULL");
     end_value(values);
@@ -130,7 +130,7 @@ bool values_end(struct values *values, struct fleet_analysis *analysis, const ch
     struct output copy;
     output_memory(&copy);
     for (size_t i = 0; i < values->column_count && is_empty; i++)
-        value_null(values);
+        values_put_null(values);
     output_text(&values->sql, ") AS made(");
     for (size_t i = 0; i < values->column_count; i++)
         output_format(&values->sql, "%s%s", i ? ", " : "", values->columns[i][0]);

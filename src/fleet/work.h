@@ -18,12 +18,12 @@ struct fleet_analysis {
 
 /* Stages between the queries. */
 typedef bool stage_task(struct fleet_analysis *analysis, struct error *err);
-stage_task make_clocks, make_replays, make_findings;
+stage_task stage_clocks, stage_replays, stage_findings;
 
 /* Calls visit for each row of a query until it returns false. */
 typedef bool row_visitor(void *context, const struct sql_result *result, size_t row);
-bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit,
-              void *context, struct error *err);
+bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit, void *context,
+              struct error *err);
 /* A value of a row; 0 or the empty text for NULL. */
 double row_number(const struct sql_result *result, size_t row, size_t column);
 int64_t row_integer(const struct sql_result *result, size_t row, size_t column);
@@ -41,10 +41,10 @@ struct values {
 };
 void values_begin(struct values *values, const char *const (*columns)[2], size_t column_count);
 /* Values of a row, in the order of the columns. */
-void value_text(struct values *values, const char *text);
-void value_number(struct values *values, double number);
-void value_integer(struct values *values, int64_t number);
-void value_null(struct values *values);
+void values_put_text(struct values *values, const char *text);
+void values_put_number(struct values *values, double number);
+void values_put_integer(struct values *values, int64_t number);
+void values_put_null(struct values *values);
 /* Writes them as the result of this name; frees them. */
 bool values_end(struct values *values, struct fleet_analysis *analysis, const char *name,
                 struct error *err);

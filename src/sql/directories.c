@@ -4,10 +4,9 @@
  */
 #include "sql/engine.h"
 
-
 /* Files elsewhere are out of reach from then on. */
-static bool lock_to(struct sql_connection *connection, const char *const *directories,
-                    size_t count, struct error *err)
+static bool lock_to(struct sql_connection *connection, const char *const *directories, size_t count,
+                    struct error *err)
 {
     struct output paths;
     output_memory(&paths);

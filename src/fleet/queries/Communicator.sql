@@ -3,7 +3,7 @@
 -- the median of these, and 5 robust standard deviations.
 WITH kinds AS (
   SELECT communicator, operation, sender, receiver, bytes, group_size, machines,
-    count(*) AS matches, count_if(is_complete) AS complete,
+    count(*) AS matches, CAST(count_if(is_complete) AS BIGINT) AS complete,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY transfer_ns) AS transfer_ns,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY skew_ns) AS skew_ns,
     max(skew_ns) AS max_skew_ns,

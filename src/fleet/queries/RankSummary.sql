@@ -13,7 +13,7 @@ WITH measures AS (
   FROM RankStep
   GROUP BY instance, rank, device_idx
 ), late AS (
-  SELECT rank, device_idx, min(program) AS program, count_if(is_late) AS late_steps,
+  SELECT rank, device_idx, min(program) AS program, CAST(count_if(is_late) AS BIGINT) AS late_steps,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY own_ns) AS median_own_ns,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY excess_ns) AS median_excess_ns,
     CAST(sum(CASE WHEN is_late THEN excess_ns ELSE 0 END) AS DOUBLE) AS late_ns

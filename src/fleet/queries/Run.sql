@@ -7,6 +7,6 @@ SELECT
   min(rank) AS first_rank,
   max(rank) AS last_rank,
   min(device_name) AS device_name,
-  count_if(step_origin = 'guessed') AS guessed_ranks,
-  count_if(step_count = 0) AS ranks_without_steps
+  CAST(count_if(step_origin = 'guessed') AS BIGINT) AS guessed_ranks,
+  CAST(count_if(step_count = 0) AS BIGINT) AS ranks_without_steps
 FROM Rank

@@ -7,7 +7,7 @@ WITH steps AS (
     percentile_cont(0.5) WITHIN GROUP (ORDER BY own_ns) AS own_ns,
     max(own_ns) AS max_own_ns,
     max_by(rank, excess_ns) AS slowest_rank, max_by(device_idx, excess_ns) AS slowest_device,
-    max(excess_ns) AS slowest_excess_ns, count_if(is_late) AS late_lanes
+    max(excess_ns) AS slowest_excess_ns, CAST(count_if(is_late) AS BIGINT) AS late_lanes
   FROM LaneStep
   GROUP BY step
 ), numbered AS (
