@@ -84,7 +84,7 @@ static bool add_step(void *context, const struct sql_result *result, size_t row)
 
 static bool add_lane(void *context, const struct sql_result *result, size_t row)
 {
-    struct replayed_step *step = context;
+    struct replayed_step *step = find_step(context, row_integer(result, row, 13));
     *array_push(&step->times) =
         (struct replay_lane){row_number(result, row, 3), row_number(result, row, 4)};
     *array_push(&step->lanes) = (struct lane){.rank = row_integer(result, row, 0),
@@ -120,7 +120,7 @@ static struct lane *find_lane(const struct replayed_step *step, int64_t rank, in
 /* Rows are sorted by match; a match is new where its number is. */
 static bool add_event(void *context, const struct sql_result *result, size_t row)
 {
-    struct replayed_step *step = context;
+    struct replayed_step *step = find_step(context, row_integer(result, row, 7));
     const struct lane *lane =
         find_lane(step, row_integer(result, row, 1), row_integer(result, row, 2));
     uint32_t match = (uint32_t)row_integer(result, row, 0) - 1;
@@ -136,27 +136,30 @@ static bool add_event(void *context, const struct sql_result *result, size_t row
     return true;
 }
 
-static bool read_step(struct replay_stage *stage, struct replayed_step *step, struct error *err)
+static const char lane_query[] =
+    "WITH usual AS (SELECT step, program, median(compute_ns) AS usual_ns FROM ReplayLane GROUP BY "
+    "step, program) SELECT rank, device_idx, l.program, start_ns, end_ns, own_ns, expected_ns, "
+    "compute_ns, copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns, usual_ns, l.step FROM "
+    "ReplayLane AS l JOIN usual AS u ON u.step = l.step AND u.program = l.program ORDER BY l.step, "
+    "rank, device_idx";
+
+static const char event_query[] =
+    "SELECT dense_rank() OVER (PARTITION BY a.step ORDER BY communicator, operation, sender, "
+    "receiver, sequence, occurrence) AS match, a.rank, a.device_idx, start_ns, end_ns, "
+    "communicator, "
+    "operation, a.step FROM Arrival AS a JOIN (SELECT DISTINCT step FROM ReplayStep) AS r ON "
+    "r.step = "
+    "a.step ORDER BY a.step, match, a.rank, a.device_idx";
+
+static bool read_steps(struct replay_stage *stage, struct error *err)
 {
-    char *lanes = path_format(
-        "WITH usual AS (SELECT program, median(compute_ns) AS usual_ns FROM ReplayLane "
-        "WHERE step = %lld GROUP BY program) "
-        "SELECT rank, device_idx, l.program, start_ns, end_ns, own_ns, expected_ns, compute_ns, "
-        "copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns, usual_ns FROM ReplayLane AS l JOIN "
-        "usual AS u ON u.program = l.program WHERE step = %lld ORDER BY rank, device_idx",
-        (long long)step->step, (long long)step->step);
-    char *events = path_format(
-        "SELECT dense_rank() OVER (ORDER BY communicator, operation, sender, receiver, sequence, "
-        "occurrence) AS match, rank, device_idx, start_ns, end_ns, communicator, operation FROM "
-        "Arrival WHERE step = %lld ORDER BY match, rank, device_idx",
-        (long long)step->step);
-    bool ok = each_row(stage->analysis, lanes, add_lane, step, err) &&
-              each_row(stage->analysis, events, add_event, step, err);
-    mem_free(lanes);
-    mem_free(events);
-    if (ok)
-        step->replay = replay_create(step->times.items, step->times.count, step->events.items,
-                                     step->events.count, step->matches.count);
+    bool ok = each_row(stage->analysis, lane_query, add_lane, stage, err) &&
+              each_row(stage->analysis, event_query, add_event, stage, err);
+    struct replayed_step *step;
+    array_each (step, &stage->steps)
+        if (ok)
+            step->replay = replay_create(step->times.items, step->times.count, step->events.items,
+                                         step->events.count, step->matches.count);
     return ok;
 }
 
@@ -411,9 +414,7 @@ bool stage_replays(struct fleet_analysis *analysis, struct error *err)
                        "rank, device_idx",
                        add_step, &stage, err);
     struct replayed_step *step;
-    array_each (step, &stage.steps)
-        ok = ok && read_step(&stage, step, err);
-    ok = ok && write_paths(&stage, err) && write_what_ifs(&stage, err);
+    ok = ok && read_steps(&stage, err) && write_paths(&stage, err) && write_what_ifs(&stage, err);
     array_each (step, &stage.steps)
         free_step(step);
     array_free(&stage.steps);

@@ -15,7 +15,7 @@
 static const struct section {
     const char *key, *title, *note, *query;
 } sections[] = {
-    {"stragglers", "Slow ranks",
+    {"slow_ranks", "Slow ranks",
      "Own time is a step's time without communication, in which a rank may wait for others.",
      "SELECT rank, device_idx AS device, instance AS machine, kind, first_step AS since_step, "
      "late_share, excess_ns, excess_ns / expected_ns AS excess_share, cause, kernel FROM Straggler "
@@ -51,7 +51,7 @@ static const struct section {
     {"clocks", "Clocks", "Against the mean of the machines; only the most different are listed.",
      "SELECT instance AS machine, offset_ns, drift_ppm, error_ns, samples, component FROM Clock "
      "ORDER BY abs(offset_ns) DESC, instance LIMIT 8"},
-    {"steps", "Longest steps", "",
+    {"longest_steps", "Longest steps", "",
      "SELECT step, median_ns, median_ns / usual_ns - 1 AS above_usual_share, "
      "slowest_rank, slowest_excess_ns, late_lanes, is_outlier FROM Step ORDER BY median_ns DESC, "
      "step LIMIT 5"},
@@ -72,7 +72,7 @@ static const char summary_query[] =
     "CollectiveMatch) / greatest((SELECT count(*) FROM MatchedStep), 1) / (SELECT count(*) FROM "
     "Lane) AS waited_ns, (SELECT max(error_ns) FROM Clock) AS clock_error_ns, (SELECT count(*) "
     "FROM "
-    "Straggler) AS stragglers, (SELECT max(abs(replay_error_ns)) FROM CriticalPath) AS "
+    "Straggler) AS straggler_count, (SELECT max(abs(replay_error_ns)) FROM CriticalPath) AS "
     "replay_error_ns, (SELECT count(*) FROM Lane) AS lanes FROM Run AS r CROSS JOIN (SELECT "
     "median(compute_ns) AS compute_ns, median(copy_ns) AS copy_ns, "
     "median(exposed_communication_ns) "
