@@ -6,7 +6,7 @@
 #include "fleet/queries.h"
 #include "fleet/work.h"
 #include "store/store.h"
-#include "wire/json.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -375,7 +375,7 @@ static bool lock_directory(struct fleet_analysis *analysis, struct error *err)
 static bool open_engine(struct fleet_analysis *analysis, unsigned threads, struct error *err)
 {
     const char *const directories[] = {analysis->dataset, analysis->directory};
-    const struct sql_limits limits = {.threads = threads};
+    const struct sql_limits limits = {.threads = threads, .memory_bytes = mem_available()};
     return sql_open_directories(&analysis->database, directories, 2, &limits, err) &&
            sql_connect(&analysis->connection, analysis->database, err);
 }

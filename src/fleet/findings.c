@@ -3,7 +3,7 @@
  * it. Costs are per step of all ranks: what a replay of steps saves where there is one.
  */
 #include "fleet/work.h"
-#include "wire/json.h"
+#include "wire/wire.h"
 
 #include <inttypes.h>
 #include <math.h>

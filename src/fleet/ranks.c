@@ -12,21 +12,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-char *hive_escape(const char *text)
-{
-    char *escaped = mem_alloc(3 * strlen(text) + 1), *at = escaped;
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f || strchr("\"#%'*/:=?\\{[]^", c))
-            at += sprintf(at, "%%%02X", c);
-        else
-            *at++ = (char)c;
-    }
-    *at = '\0';
-    return escaped;
-}
-
-char *hive_unescape(const char *text)
+/* %2F is a slash. */
+static char *hive_unescape(const char *text)
 {
     char *plain = mem_alloc(strlen(text) + 1), *at = plain;
     for (; *text; text++) {
@@ -44,16 +31,16 @@ char *hive_unescape(const char *text)
 }
 
 /* Names in a directory that begin with the prefix, sorted. */
-typedef ARRAY(char *) name_list;
+typedef ARRAY(char *) entry_names;
 
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool list_names(const char *path, const char *prefix, name_list *names, struct error *err)
+static bool list_names(const char *path, const char *prefix, entry_names *names, struct error *err)
 {
-    *names = (name_list){0};
+    *names = (entry_names){0};
     DIR *folder = opendir(path);
     if (!folder)
         return error_in_file(err, path, "cannot open: %s", strerror(errno));
@@ -66,7 +53,7 @@ static bool list_names(const char *path, const char *prefix, name_list *names, s
     return true;
 }
 
-static void free_names(name_list *names)
+static void free_names(entry_names *names)
 {
     char **name;
     array_each (name, names)
@@ -88,7 +75,7 @@ static bool check_dataset(const char *dataset, struct error *err)
 bool fleet_runs(const char *dataset, run_names *names, struct error *err)
 {
     *names = (run_names){0};
-    name_list folders;
+    entry_names folders;
     char *path = path_format("%s/Rank", dataset);
     bool ok = check_dataset(dataset, err) && list_names(path, "run=", &folders, err);
     mem_free(path);
@@ -148,20 +135,36 @@ static bool check_ranks(struct run_files *files, const char *dataset, const char
     return true;
 }
 
+/* The folder of a run, or NULL. */
+static char *find_folder(const char *table, const char *run)
+{
+    entry_names folders;
+    struct error ignored;
+    char *found = NULL;
+    if (!list_names(table, "run=", &folders, &ignored))
+        return NULL;
+    for (size_t i = 0; i < folders.count && !found; i++) {
+        char *name = hive_unescape(folders.items[i] + strlen("run="));
+        if (strcmp(name, run) == 0)
+            found = mem_copy_text(folders.items[i], strlen(folders.items[i]));
+        mem_free(name);
+    }
+    free_names(&folders);
+    return found;
+}
+
 bool run_files_find(struct run_files *files, const char *dataset, const char *run,
                     struct error *err)
 {
     *files = (struct run_files){0};
     if (!check_dataset(dataset, err))
         return false;
-    char *escaped = hive_escape(run);
-    files->folder = path_format("run=%s", escaped);
-    mem_free(escaped);
     char *table = path_format("%s/Rank", dataset);
-    char *path = path_format("%s/%s", table, files->folder);
-    name_list instances, ranks;
-    bool ok = file_is_directory(path) ? list_names(path, "instance=", &instances, err)
-                                      : error_in_file(err, dataset, "has no run %s", run);
+    files->folder = find_folder(table, run);
+    char *path = path_format("%s/%s", table, files->folder ? files->folder : "");
+    entry_names instances, ranks;
+    bool ok = files->folder ? list_names(path, "instance=", &instances, err)
+                            : error_in_file(err, dataset, "has no run %s", run);
     if (ok) {
         char **instance, **rank;
         array_each (instance, &instances) {

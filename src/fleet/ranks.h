@@ -25,8 +25,4 @@ bool run_files_find(struct run_files *files, const char *dataset, const char *ru
                     struct error *err);
 void run_files_free(struct run_files *files);
 
-/* What Hive escapes: %2F is a slash. Free with mem_free. */
-char *hive_escape(const char *text);
-char *hive_unescape(const char *text);
-
 #endif

@@ -3,7 +3,7 @@
  * Markdown or JSON. Units of columns are known by their names.
  */
 #include "fleet/work.h"
-#include "wire/json.h"
+#include "wire/wire.h"
 
 #include <assert.h>
 #include <inttypes.h>

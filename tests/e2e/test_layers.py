@@ -35,15 +35,15 @@ LAYERS = {
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "stats": ["base", "sql", "store", "export"],
     "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
-    "fleet": ["base", "wire", "sql", "store", "export"],
+    "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools",
-        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote", "fleet",
+        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools", "fleet",
+        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
     ],
 }
 

@@ -3,7 +3,7 @@
 -- the others waited for what theirs are longer. Bandwidths are those of nccl-tests, in GB/s.
 WITH matches AS (
   SELECT communicator, operation, sender, receiver, sequence, step, occurrence,
-    count(*) AS ranks, max(group_size) AS group_size, count(DISTINCT instance) AS machines,
+    count(*) AS ranks, coalesce(max(group_size), count(*)) AS group_size,
     avg(end_ns) AS end_ns, max(end_ns) - min(end_ns) AS end_spread_ns,
     min(duration_ns) AS transfer_ns, max(duration_ns) AS longest_ns,
     min_by(rank, duration_ns) AS last_rank, min_by(device_idx, duration_ns) AS last_device,
@@ -12,7 +12,7 @@ WITH matches AS (
   GROUP BY communicator, operation, sender, receiver, sequence, step, occurrence
 )
 SELECT communicator, operation, sender, receiver, sequence, step, occurrence, ranks, group_size,
-  machines, ranks = coalesce(group_size, ranks) AND ranks > 1 AS is_complete,
+  ranks = group_size AND ranks > 1 AS is_complete,
   end_ns - longest_ns AS first_arrival_ns, end_ns - transfer_ns AS last_arrival_ns, end_ns,
   end_spread_ns, longest_ns - transfer_ns AS skew_ns, last_rank, last_device,
   total_ns - ranks * transfer_ns AS waited_ns, transfer_ns, bytes,
