@@ -1,10 +1,11 @@
--- Ends of collectives that several machines took part in, each machine's by its own clock: the
--- first of each kind in 48 steps, evenly over the run. They ended at the same time.
+-- Ends of collectives that several machines took part in, each machine's by its own clock: those of
+-- the most machines, two of each operation for each machine, in 32 steps, evenly over the run. They
+-- ended at the same time.
 WITH steps AS (
   SELECT step, row_number() OVER (ORDER BY step) - 1 AS number, count(*) OVER () AS steps
   FROM (SELECT DISTINCT step FROM RankStep) AS known
 ), chosen AS (
-  SELECT step FROM steps WHERE number % CAST(ceil(steps / 48.0) AS BIGINT) = 0
+  SELECT step FROM steps WHERE number % CAST(ceil(steps / 32.0) AS BIGINT) = 0
 ), ends AS (
   SELECT c.communicator,
     CASE WHEN c.operation IN ('send', 'recv') THEN 'sendrecv' ELSE c.operation END AS operation,
@@ -19,9 +20,17 @@ WITH steps AS (
 ), counted AS (
   SELECT *, count(*) OVER (PARTITION BY communicator, operation, sender, receiver, step) AS machines
   FROM ends
+), placed AS (
+  SELECT *, row_number() OVER (PARTITION BY instance, step, operation
+    ORDER BY machines DESC, communicator, sender, receiver) AS place
+  FROM counted
+  WHERE machines > 1
+), kept AS (
+  SELECT DISTINCT communicator, operation, sender, receiver, step FROM placed WHERE place <= 2
 )
 SELECT
-  dense_rank() OVER (ORDER BY communicator, operation, sender, receiver, step) AS match,
-  instance, end_ns
-FROM counted
-WHERE machines > 1
+  dense_rank() OVER (ORDER BY c.step, c.operation, c.communicator, c.sender, c.receiver) AS match,
+  c.instance, c.end_ns
+FROM counted AS c
+JOIN kept AS k ON k.step = c.step AND k.operation = c.operation AND k.communicator = c.communicator
+  AND k.sender = c.sender AND k.receiver = c.receiver
