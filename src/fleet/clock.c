@@ -9,19 +9,22 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 4, MAX_ITERATIONS = 400 };
+enum { ROUNDS = 5, MAX_ITERATIONS = 400 };
 #define HUBER          2.0 /* robust deviations within which a sample has full weight */
 #define CONVERGED      1e-12
 #define MAD_TO_SPREAD  1.4826
-#define SMALLEST_ERROR 1.0 /* ns: times are whole nanoseconds */
+#define SMALLEST_ERROR 1.0  /* ns: times are whole nanoseconds */
+#define USUAL_DRIFT    1e-4 /* of quartz clocks, at most: what noise over a short time would exceed \
+                             */
 
 struct fit {
     const struct clock_sample *samples;
     size_t count, machines;
     double reference_ns, half_span_ns;
-    double *weights;   /* by sample */
-    double *residuals; /* by sample */
-    double *phases;    /* by sample: when in the time span its match was, -1 to 1 */
+    double *weights;     /* by sample */
+    double *residuals;   /* by sample */
+    double *phases;      /* by sample: when in the time span its match was, -1 to 1 */
+    double drift_weight; /* how much drifts are held at 0, in samples */
 };
 
 static size_t match_end(const struct fit *fit, size_t first)
@@ -79,13 +82,17 @@ static void gradient(struct fit *fit, const double *x, bool with_times, double *
             result[2 * fit->samples[i].machine + 1] += pull * fit->phases[i];
         }
     }
+    for (size_t i = 0; i < fit->machines; i++)
+        result[2 * i + 1] += fit->drift_weight * x[2 * i + 1];
 }
 
 /* The matrix' diagonal, about: what conjugate gradients divide by to converge in fewer steps. */
 static void diagonal(const struct fit *fit, double *result)
 {
-    for (size_t i = 0; i < 2 * fit->machines; i++)
-        result[i] = 1e-9;
+    for (size_t i = 0; i < fit->machines; i++) {
+        result[2 * i] = 1e-9;
+        result[2 * i + 1] = 1e-9 + fit->drift_weight;
+    }
     for (size_t i = 0; i < fit->count; i++) {
         double phase = fit->phases[i];
         result[2 * fit->samples[i].machine] += fit->weights[i];
@@ -164,7 +171,9 @@ static void weigh(struct fit *fit, const double *x)
     double *sizes = mem_alloc((fit->count + 1) * sizeof *sizes);
     all_residuals(fit, x);
     memcpy(sizes, fit->residuals, fit->count * sizeof *sizes);
-    double limit = HUBER * spread_of(sizes, fit->count) + SMALLEST_ERROR;
+    double spread = spread_of(sizes, fit->count) + SMALLEST_ERROR;
+    double limit = HUBER * spread, drift = USUAL_DRIFT * fit->half_span_ns;
+    fit->drift_weight = drift > 0 ? spread * spread / (drift * drift) : 0;
     for (size_t i = 0; i < fit->count; i++) {
         double size = fabs(fit->residuals[i]);
         fit->weights[i] = size > limit ? limit / size : 1;
@@ -262,7 +271,8 @@ void clocks_fit(const struct clock_sample *samples, size_t count, struct machine
     find_span(&fit);
     find_components(&fit, clocks);
     for (int round = 0; round < ROUNDS; round++) {
-        find_phases(&fit, x);
+        if (round > 0) /* offsets first, so that the noise is known */
+            find_phases(&fit, x);
         solve(&fit, x);
         weigh(&fit, x);
     }

@@ -17,8 +17,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Raised whenever results of before would no longer do. */
+/* Raised whenever results that C made before would no longer do. */
 enum { RESULTS_VERSION = 1 };
+
+/* Changes with each query. */
+static uint64_t queries_version(void)
+{
+    uint64_t version = RESULTS_VERSION;
+    for (size_t i = 0; i < query_count; i++)
+        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
+    return version;
+}
 
 static const struct stage {
     const char *name;
@@ -249,7 +258,7 @@ static void put_state(const struct fleet_analysis *analysis, struct output *out)
     const struct rank_file *rank;
     json_begin(&json, out, true);
     json_open(&json, '{');
-    json_put_int(&json, "version", RESULTS_VERSION);
+    json_put_uint(&json, "version", queries_version());
     json_put_text(&json, "dataset", text_of(analysis->dataset));
     json_put_text(&json, "run", text_of(analysis->run));
     json_key(&json, "ranks");

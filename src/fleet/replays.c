@@ -169,6 +169,14 @@ static double replay_error(const struct replayed_step *step)
     return replay_unchanged_ns(step->replay) - replay_measured_ns(step->replay);
 }
 
+/* Where the model does not fit, nothing is drawn from it. */
+#define TRUSTED_SHARE 0.05
+static bool is_trusted(const struct replayed_step *step)
+{
+    return step->replay &&
+           fabs(replay_error(step)) <= TRUSTED_SHARE * replay_measured_ns(step->replay);
+}
+
 static void put_part(struct values *values, const struct replayed_step *step, size_t position,
                      const struct replay_part *part)
 {
@@ -199,7 +207,7 @@ static bool write_paths(struct replay_stage *stage, struct error *err)
     const struct replayed_step *step;
     array_each (step, &stage->steps) {
         replay_parts parts = {0};
-        if (!step->replay || !step->is_sample)
+        if (!is_trusted(step) || !step->is_sample)
             continue;
         replay_critical_path(step->replay, &parts);
         for (size_t i = 0; i < parts.count; i++)
@@ -264,7 +272,7 @@ static double changed_ns(const struct replayed_step *step, const struct change *
 static bool is_tried(const struct replay_stage *stage, const struct replayed_step *step,
                      const struct change *change)
 {
-    if (!step->replay)
+    if (!is_trusted(step))
         return false;
     if (strcmp(change->kind, "rank") != 0)
         return step->is_sample;

@@ -92,6 +92,20 @@ TEST(machines_that_never_meet_are_told_apart)
         assert_int_equal(clocks[i].component, i < MACHINES / 2 ? 0 : 1);
 }
 
+/* Six samples within a second, of ranks that left milliseconds apart. */
+TEST(noise_over_a_short_time_makes_no_drift)
+{
+    struct clock_sample samples[12];
+    struct machine_clock clocks[2];
+    double reference;
+    rng.state = 1;
+    for (uint32_t i = 0; i < 12; i++)
+        samples[i] = (struct clock_sample){i / 2, i % 2, 2e8 * (i / 2) + 3e7 * uniform()};
+    clocks_fit(samples, 12, clocks, 2, &reference);
+    assert_true(fabs(clocks[0].drift_ppm) < 100);
+    assert_true(clocks[0].error_ns > 1e6);
+}
+
 TEST(nothing_to_align_leaves_clocks_as_they_are)
 {
     struct machine_clock clocks[2];
@@ -107,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clocks_are_found_within_their_error),
         cmocka_unit_test(machines_that_never_meet_are_told_apart),
+        cmocka_unit_test(noise_over_a_short_time_makes_no_drift),
         cmocka_unit_test(nothing_to_align_leaves_clocks_as_they_are),
     };
     return cmocka_run_group_tests_name("fleet_clock", tests, NULL, NULL);

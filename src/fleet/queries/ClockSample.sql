@@ -1,11 +1,10 @@
 -- Ends of collectives that several machines took part in, each machine's by its own clock: those of
 -- the most machines, two of each operation for each machine, in 32 steps, evenly over the run. They
 -- ended at the same time.
-WITH steps AS (
-  SELECT step, row_number() OVER (ORDER BY step) - 1 AS number, count(*) OVER () AS steps
-  FROM (SELECT DISTINCT step FROM RankStep) AS known
-), chosen AS (
-  SELECT step FROM steps WHERE number % CAST(ceil(steps / 32.0) AS BIGINT) = 0
+WITH bounds AS (
+  SELECT min(first_step) AS first_step,
+    CAST(ceil((max(last_step) - min(first_step) + 1) / 32.0) AS BIGINT) AS stride
+  FROM Lane
 ), ends AS (
   SELECT c.communicator,
     CASE WHEN c.operation IN ('send', 'recv') THEN 'sendrecv' ELSE c.operation END AS operation,
@@ -13,9 +12,9 @@ WITH steps AS (
     CASE WHEN c.operation = 'send' THEN c.peer WHEN c.operation = 'recv' THEN c.rank ELSE -1 END AS receiver,
     c.step, c.instance, avg(CAST(l.epoch_ns + c.end_ts AS DOUBLE)) AS end_ns
   FROM RankCollective AS c
-  JOIN chosen ON chosen.step = c.step
+  CROSS JOIN bounds AS b
   JOIN Lane AS l ON l.instance = c.instance AND l.rank = c.rank AND l.device_idx = c.device_idx
-  WHERE c.occurrence = 0
+  WHERE c.occurrence = 0 AND (c.step - b.first_step) % b.stride = 0
   GROUP BY 1, 2, 3, 4, 5, 6
 ), counted AS (
   SELECT *, count(*) OVER (PARTITION BY communicator, operation, sender, receiver, step) AS machines

@@ -7,7 +7,8 @@ WITH own AS (
   SELECT l.rank, l.device_idx, l.program, s.step, s.duration_ns,
     s.duration_ns - s.exposed_communication_ns AS own_ns,
     l.base_ns + l.rate * s.start_ts AS start_ns,
-    l.base_ns + l.rate * s.end_ts AS end_ns
+    l.base_ns + l.rate * s.end_ts AS end_ns,
+    s.compute_ns, s.copy_ns, s.idle_host_ns, s.idle_kernel_ns, s.idle_other_ns
   FROM RankStep AS s
   JOIN LaneClock AS l ON l.instance = s.instance AND l.rank = s.rank AND l.device_idx = s.device_idx
 ), expected AS (
