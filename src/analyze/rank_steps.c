@@ -5,9 +5,10 @@
  */
 #include "analyze/rank_steps.h"
 
-/* Shorter gaps between kernels that were launched already are the device's own:
- * HolisticTraceAnalysis' consecutive_kernel_delay. */
-static const int64_t KERNEL_WAIT_PS = 30000;
+/* Shorter gaps between kernels that were launched already are the device's own. It is the default
+ * of HolisticTraceAnalysis, consecutive_kernel_delay = 30: its documentation says nanoseconds, but
+ * it compares the number with the times of Kineto's traces, which are in microseconds. */
+static const int64_t KERNEL_WAIT_PS = 30000000;
 
 enum { LISTED_KERNELS = 32, HASHED_KERNELS = 8 };
 
