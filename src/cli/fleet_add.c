@@ -6,8 +6,7 @@
 #include "fleet/fleet.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,53 +90,68 @@ static int add_one(const struct fleet_options *options, const char *path)
 
 /* --- several --- */
 
-/* The files of a capture, each of which is of a rank; or the capture, where they belong together.
- */
-static bool list_files(const char *path, path_list *files, struct error *err)
+/* A recording is a directory of files that belong together; other files stand for themselves. */
+static char *unit_of(const struct capture_file *file)
+{
+    const char *slash = strrchr(file->path, '/');
+    if (!slash)
+        return mem_copy_text(file->path, strlen(file->path));
+    char *directory = mem_copy_text(file->path, (size_t)(slash - file->path));
+    char *info = path_join(directory, "trace_info.pb");
+    bool is_recording = file->is_rings || access(info, F_OK) == 0;
+    mem_free(info);
+    if (is_recording)
+        return directory;
+    mem_free(directory);
+    return mem_copy_text(file->path, strlen(file->path));
+}
+
+static bool is_listed(const path_list *paths, const char *path)
+{
+    char **other;
+    array_each (other, paths)
+        if (strcmp(*other, path) == 0)
+            return true;
+    return false;
+}
+
+/* The captures of ranks in a directory of them; or the capture, where its files belong together. */
+static bool list_captures(const char *path, path_list *captures, struct error *err)
 {
     struct capture capture;
+    path_list units = {0};
     bool ok = capture_find(&capture, path, err);
-    bool are_ranks = ok && capture.files.count > 1 && !capture.tables;
+    bool are_ranks = ok && !capture.tables;
     print_warnings(&capture);
     const struct capture_file *file;
-    array_each (file, &capture.files)
+    array_each (file, &capture.files) {
+        char *unit = unit_of(file);
         are_ranks &= !file->is_device;
-    if (are_ranks)
-        array_each (file, &capture.files)
-            *array_push(files) = mem_copy_text(file->path, strlen(file->path));
+        if (units.count > 0 && is_listed(&units, unit))
+            mem_free(unit);
+        else
+            *array_push(&units) = unit;
+    }
+    if (are_ranks && units.count > 1)
+        for (size_t i = 0; i < units.count; i++)
+            *array_push(captures) = mem_copy_text(units.items[i], strlen(units.items[i]));
     else if (ok)
-        *array_push(files) = mem_copy_text(path, strlen(path));
+        *array_push(captures) = mem_copy_text(path, strlen(path));
+    paths_free(&units);
     capture_free(&capture);
     return ok;
 }
 
-/* This program again, with one capture. */
+/* A process for one capture; no thread runs yet that it could miss. */
 static pid_t start_one(const struct fleet_options *options, const char *path, unsigned long jobs)
 {
-    extern char **environ;
-    char threads[32];
-    const char *words[16];
-    size_t count = 0;
-    pid_t child;
-    snprintf(threads, sizeof threads, "%lu", jobs);
-    const char *const always[] = {program_name(), "fleet",  "add",  "--log-level",
-                                  log_level,      "--jobs", threads};
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        words[count++] = always[i];
-    if (options->force)
-        words[count++] = "--force";
-    const char *const texts[][2] = {{"--run", options->run}, {"--instance", options->instance}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i][1]) {
-            words[count++] = texts[i][0];
-            words[count++] = texts[i][1];
-        }
-    words[count++] = "--";
-    words[count++] = options->dataset;
-    words[count++] = path;
-    words[count] = NULL;
-    errno = posix_spawn(&child, "/proc/self/exe", NULL, NULL, (char *const *)words, environ);
-    return errno == 0 ? child : -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    struct fleet_options own = *options;
+    own.jobs = jobs;
+    _exit(add_one(&own, path));
 }
 
 static int wait_for_one(void)
@@ -183,7 +197,7 @@ int fleet_add(const struct fleet_options *options)
     path_list files = {0};
     bool ok = true;
     for (size_t i = 0; i < options->operand_count && ok; i++)
-        ok = list_files(options->operands[i], &files, &err);
+        ok = list_captures(options->operands[i], &files, &err);
     if (ok && files.count > 1)
         ok = dataset_create(options->dataset, &err);
     int result = EXIT_FAILED;

@@ -21,7 +21,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from conftest import DATA
+from conftest import DATA, ROOT
 
 KINETO = DATA / "kineto"
 RANKS = [KINETO / "recommender_rank.json.gz", KINETO / "recommender_rank1.json.gz"]
@@ -234,6 +234,18 @@ def test_list_and_sql_show_the_ranks(kymo, dataset, tmp_path):
 
 
 # --- adding and removing ---
+
+
+@pytest.mark.plain_build
+def test_recordings_keep_the_rank_that_the_launcher_told(kymo, tmp_path):
+    """A recording is several files in a directory: one rank. A directory of recordings has a rank in each."""
+    for number, names in enumerate([("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")]):
+        environment = {**os.environ, **dict(zip(names, (str(number), "3"))), "KYMO_INSTANCE_ID": f"node{number}"}
+        subprocess.run([kymo.path, "inspect", "-o", tmp_path / "rec", ROOT / "bin/examples/training"], env=environment, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    kymo.ok("fleet", "add", tmp_path / "d", tmp_path / "rec")
+    rows = kymo.json("fleet", "list", tmp_path / "d", "--format", "json")
+    assert [(r["run"], r["rank"], r["instance"], r["world_size"]) for r in rows] == [("rec", n, f"node{n}", 3) for n in range(3)]
 
 
 def ranks_of(dataset):
