@@ -20,7 +20,8 @@ const struct command command_fleet = {
         "the name of its file (rank-3), or given by --rank.\n\n"
         "list prints the ranks, remove removes those of a run or one of them. sql runs a query "
         "over the tables of all ranks, which have the columns run, instance and rank besides "
-        "their own; without a query it lists the tables.",
+        "their own; without a query it lists the tables, \"-\" reads the query from standard "
+        "input.",
     .usage = "add|list|remove|sql [options] DATASET [CAPTURE...]",
     .examples =
         (const char *const[]){

@@ -61,7 +61,19 @@ int fleet_sql(const struct fleet_options *options)
 {
     const char *query = options->operand_count > 0 ? options->operands[0] : NULL;
     struct question question = {query, format_of(options, false)};
-    return ask(options, &question);
+    if (!query || strcmp(query, "-") != 0)
+        return ask(options, &question);
+    struct output input;
+    struct error err;
+    int result = EXIT_FAILED;
+    if (read_query(&input, &err)) {
+        question.query = input.data;
+        result = ask(options, &question);
+    } else {
+        print_error(&err);
+    }
+    output_discard(&input);
+    return result;
 }
 
 int fleet_list(const struct fleet_options *options)
