@@ -42,7 +42,11 @@ static bool add_session(const struct fleet_options *options, const char *path,
     if (!find_place(options, path, &found, &addition.place, err))
         return false;
     struct rank_info info = {
-        .capture = path_name(path), .host = found.host, .world_size = found.world_size};
+        .capture = path_name(path),
+        .host = found.host,
+        .rank = addition.place.rank,
+        .world_size = found.world_size,
+    };
     addition.profile = (struct profile_options){.version = KYMO_VERSION,
                                                 .summarize = write_summary_file,
                                                 .devices = import_device_cores(session->source),

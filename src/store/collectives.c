@@ -152,6 +152,137 @@ int64_t hlo_group_size(struct text groups)
     return size;
 }
 
+/* Of "{{0,1},{2,3}}", the braces of the group that has the number. */
+static bool listed_group(struct text groups, int64_t device, struct output *out)
+{
+    size_t first = 0;
+    bool is_own = false;
+    for (size_t at = 1; at < groups.size;) {
+        int64_t number;
+        if (number_at(groups, &at, &number)) {
+            is_own |= number == device;
+            continue;
+        }
+        if (groups.data[at] == '{') {
+            first = at;
+            is_own = false;
+        }
+        if (groups.data[at++] == '}' && first > 0 && is_own) {
+            output_write(out, groups.data + first, at - first);
+            return true;
+        }
+    }
+    return false;
+}
+
+enum { MAX_DIMENSIONS = 8, SHOWN_MEMBERS = 64 };
+
+/* Devices in order, in a box of sizes whose dimensions are then reordered: "[4,2]T(1,0)". */
+struct device_box {
+    size_t count;
+    int64_t sizes[MAX_DIMENSIONS];
+    int64_t order[MAX_DIMENSIONS];
+};
+
+/* Numbers between two brackets. */
+static size_t numbers_at(struct text text, size_t *at, int64_t numbers[static MAX_DIMENSIONS])
+{
+    size_t count = 0;
+    for ((*at)++; *at < text.size && count < MAX_DIMENSIONS; (*at)++) {
+        if (!number_at(text, at, &numbers[count]))
+            return 0;
+        count++;
+        if (*at >= text.size || text.data[*at] != ',')
+            break;
+    }
+    if (*at >= text.size || (text.data[*at] != ']' && text.data[*at] != ')'))
+        return 0;
+    (*at)++;
+    return count;
+}
+
+static bool read_box(struct text groups, int64_t *members, struct device_box *box)
+{
+    int64_t shape[MAX_DIMENSIONS];
+    size_t at = 0;
+    if (numbers_at(groups, &at, shape) != 2 || at + 2 >= groups.size ||
+        memcmp(groups.data + at, "<=", 2) != 0 || groups.data[at + 2] != '[')
+        return false;
+    at += 2;
+    *members = shape[1];
+    box->count = numbers_at(groups, &at, box->sizes);
+    int64_t devices = 1, seen = 0;
+    for (size_t i = 0; i < box->count; i++) {
+        box->order[i] = (int64_t)i;
+        if (box->sizes[i] <= 0 || __builtin_mul_overflow(devices, box->sizes[i], &devices))
+            return false;
+    }
+    if (at + 1 < groups.size && groups.data[at] == 'T') {
+        at++;
+        if (numbers_at(groups, &at, box->order) != box->count)
+            return false;
+    }
+    for (size_t i = 0; i < box->count; i++)
+        if (box->order[i] >= (int64_t)box->count || (seen >> box->order[i] & 1))
+            return false;
+        else
+            seen |= (int64_t)1 << box->order[i];
+    return box->count > 0 && *members > 0 && devices % *members == 0;
+}
+
+/* Between the number of a device and its place after reordering. */
+static int64_t box_place(const struct device_box *box, int64_t device)
+{
+    int64_t at[MAX_DIMENSIONS], place = 0;
+    for (size_t i = box->count; i > 0; i--) {
+        at[i - 1] = device % box->sizes[i - 1];
+        device /= box->sizes[i - 1];
+    }
+    for (size_t i = 0; i < box->count; i++)
+        place = place * box->sizes[box->order[i]] + at[box->order[i]];
+    return device > 0 ? NOT_KNOWN : place;
+}
+
+static int64_t box_device(const struct device_box *box, int64_t place)
+{
+    int64_t at[MAX_DIMENSIONS], device = 0;
+    for (size_t i = box->count; i > 0; i--) {
+        at[box->order[i - 1]] = place % box->sizes[box->order[i - 1]];
+        place /= box->sizes[box->order[i - 1]];
+    }
+    for (size_t i = 0; i < box->count; i++)
+        device = device * box->sizes[i] + at[i];
+    return device;
+}
+
+bool hlo_own_group(struct text groups, int64_t device, struct output *out)
+{
+    struct device_box box;
+    int64_t members;
+    if (groups.size < 3 || device < 0)
+        return false;
+    if (groups.data[0] != '[')
+        return listed_group(groups, device, out);
+    int64_t place = read_box(groups, &members, &box) ? box_place(&box, device) : NOT_KNOWN;
+    if (place == NOT_KNOWN)
+        return false;
+    int64_t first = place - place % members;
+    for (int64_t i = 0; i < members && i < SHOWN_MEMBERS; i++)
+        output_format(out, "%c%lld", i ? ',' : '{', (long long)box_device(&box, first + i));
+    if (members > SHOWN_MEMBERS)
+        output_format(out, ",...,%lld", (long long)box_device(&box, first + members - 1));
+    output_char(out, '}');
+    return true;
+}
+
+/* The place after the bracket that ends what one begins. */
+static size_t end_of_layout(struct text text, size_t at)
+{
+    while (at < text.size && text.data[at] != '}')
+        at++;
+    return at < text.size ? at + 1 : at;
+}
+
 int64_t hlo_result_bytes(struct text expression, struct text *type)
 {
     size_t at = 0;
@@ -161,6 +292,8 @@ int64_t hlo_result_bytes(struct text expression, struct text *type)
         at++;
     /* Shapes: a type and sizes in brackets; the opcode begins the operands. */
     for (at++; at < expression.size; at++) {
+        while (at < expression.size && expression.data[at] == '{') /* a layout */
+            at = end_of_layout(expression, at);
         size_t first = at;
         while (at < expression.size && isalnum((unsigned char)expression.data[at]))
             at++;

@@ -30,6 +30,9 @@ int64_t element_bytes(struct text type);
 struct text hlo_groups(struct text expression);
 /* The number of ranks of a group, NOT_KNOWN if it is not the same for all. */
 int64_t hlo_group_size(struct text groups);
+/* Appends the group that a device is in: "{0,1}" of "{{0,1},{2,3}}" or "[2,2]<=[4]"; false, and
+ * nothing, if it is in none. */
+bool hlo_own_group(struct text groups, int64_t device, struct output *out);
 /* The bytes of its result and their type. */
 int64_t hlo_result_bytes(struct text expression, struct text *type);
 

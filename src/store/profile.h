@@ -17,7 +17,7 @@ struct device_profile_entry {
 /* Whose capture it is, for the table Rank of a dataset. */
 struct rank_info {
     const char *capture, *host; /* the host is NULL if unknown */
-    int64_t world_size;         /* 0 if unknown */
+    int64_t rank, world_size;   /* the world's size is 0 if unknown */
 };
 
 struct profile_options {

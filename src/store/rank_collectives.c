@@ -5,6 +5,8 @@
  */
 #include "store/rank_tables.h"
 
+#include "store/profile.h"
+
 /* A collective being described. */
 struct rank_collective {
     struct event_ref work;
@@ -12,11 +14,14 @@ struct rank_collective {
     struct text communicator, operation, data_type;
     int64_t sequence, peer, group_size, bytes;
     char buffer[OPERATION_SIZE];
+    int64_t device; /* its number in the job, NOT_KNOWN outside of datasets */
 };
 
 struct describer {
     const struct profile_maker *maker;
     struct idmap fact_by_event;
+    struct output group; /* of the collective that was described last */
+    struct idmap starts; /* of asynchronous operations: display name -> event type */
 };
 
 static const struct collective_fact *fact_of(const struct describer *describer, uint64_t event)
@@ -69,6 +74,33 @@ static struct text expression_of(const struct analysis *analysis, struct event_r
     return text_starts(name, TEXT("%")) ? name : (struct text){0};
 }
 
+static void find_starts(struct describer *describer)
+{
+    const struct catalog *catalog = describer->maker->analysis->catalog;
+    for (uint32_t i = 0; i < catalog->types.count; i++) {
+        struct text name = catalog_text(catalog, catalog->types.items[i].display_name);
+        if (describer->maker->analysis->device_class[i] == DEVICE_COMMUNICATION &&
+            memmem(name.data, name.size, "-start", 6))
+            idmap_put(&describer->starts, catalog->types.items[i].display_name, i);
+    }
+}
+
+/* The instruction that a wait is for, "all-gather-done(... %all-gather-start.1)": that has the
+ * groups. */
+static struct text start_of(const struct describer *describer, struct text expression)
+{
+    const struct catalog *catalog = describer->maker->analysis->catalog;
+    const char *sign = memrchr(expression.data, '%', expression.size);
+    size_t size = 0, most = sign ? (size_t)(expression.data + expression.size - sign) - 1 : 0;
+    while (size < most && sign[1 + size] != ')' && sign[1 + size] != ',')
+        size++;
+    uint32_t name =
+        sign ? intern_find(&catalog->strings, (struct text){sign + 1, size}) : INTERN_NONE;
+    uint32_t type = name == INTERN_NONE ? IDMAP_NONE : idmap_get(&describer->starts, name);
+    return type == IDMAP_NONE ? (struct text){0}
+                              : catalog_text(catalog, catalog->types.items[type].name);
+}
+
 static void take_fact(const struct describer *describer, struct rank_collective *at,
                       const struct collective_fact *fact)
 {
@@ -82,10 +114,20 @@ static void take_fact(const struct describer *describer, struct rank_collective 
     at->bytes = fact->bytes;
 }
 
-static void take_expression(struct rank_collective *at, struct text expression)
+static void take_expression(struct describer *describer, struct rank_collective *at,
+                            struct text expression)
 {
-    at->communicator = hlo_groups(expression);
-    at->group_size = hlo_group_size(at->communicator);
+    struct text groups = hlo_groups(expression);
+    if (groups.size == 0)
+        groups = hlo_groups(start_of(describer, expression));
+    at->group_size = hlo_group_size(groups);
+    bool are_pairs = text_equal(at->operation, TEXT("permute"));
+    describer->group.size = 0;
+    bool is_own = !are_pairs && hlo_own_group(groups, at->device, &describer->group);
+    at->communicator =
+        is_own ? (struct text){describer->group.data, describer->group.size} : groups;
+    if (are_pairs)
+        at->group_size = NOT_KNOWN; /* each has a source and a target */
     at->bytes = hlo_result_bytes(expression, &at->data_type);
     if (text_equal(at->operation, TEXT("reducescatter")) && at->bytes > 0)
         at->bytes = at->group_size > 0 && at->bytes < INT64_MAX / at->group_size
@@ -93,7 +135,7 @@ static void take_expression(struct rank_collective *at, struct text expression)
                         : NOT_KNOWN;
 }
 
-static void describe(const struct describer *describer, struct rank_collective *at)
+static void describe(struct describer *describer, struct rank_collective *at)
 {
     const struct analysis *analysis = describer->maker->analysis;
     uint32_t type = analysis->trace.lanes[at->work.track].type[at->work.event];
@@ -115,7 +157,7 @@ static void describe(const struct describer *describer, struct rank_collective *
         at->operation = collective_operation(
             said.size > 0 ? said : catalog_type_label(analysis->catalog, type), at->buffer);
         if (expression.size > 0)
-            take_expression(at, expression);
+            take_expression(describer, at, expression);
     }
     if (at->communicator.size == 0)
         at->communicator = TEXT("unknown");
@@ -190,11 +232,26 @@ static void put_place(struct filler *filler, const struct location *location, ui
     rows_int(&filler->rows, RANK_COLLECTIVE_STREAM, location->thread);
 }
 
+/* The number of a device in the job, whose ranks have as many devices each, in order: as XLA
+ * numbers them unless a mesh reorders them. */
+static int64_t device_in_job(const struct profile_maker *maker, int64_t number)
+{
+    const struct rank_info *rank = maker->options->rank;
+    int64_t devices = 0;
+    const struct device_figures *device;
+    array_each (device, &maker->analysis->devices)
+        devices += device->work.has_times;
+    return rank ? rank->rank * devices + number : NOT_KNOWN;
+}
+
 bool make_rank_collectives(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;
     struct filler filler = fill_begin(maker, TABLE_RANK_COLLECTIVES, err);
     struct describer describer = {.maker = maker};
+    output_memory(&describer.group);
+    if (analysis->collectives.count > 0)
+        find_starts(&describer);
     struct idmap counts = {0};
     struct location *locations = locations_of(analysis->catalog);
     int64_t *numbers = rank_device_numbers(analysis);
@@ -214,12 +271,15 @@ bool make_rank_collectives(struct profile_maker *maker, struct error *err)
             counts = (struct idmap){0};
             last_source = source;
         }
+        uint32_t device = idmap_get(&analysis->device_by_track, source);
+        at.device = device_in_job(maker, device == IDMAP_NONE ? 0 : numbers[device]);
         describe(&describer, &at);
-        put_place(&filler, &locations[at.work.track], idmap_get(&analysis->device_by_track, source),
-                  numbers);
+        put_place(&filler, &locations[at.work.track], device, numbers);
         put_collective(&filler, &at, group, occurrence_of(&counts, &at, group));
     }
     idmap_free(&describer.fact_by_event);
+    output_discard(&describer.group);
+    idmap_free(&describer.starts);
     idmap_free(&counts);
     mem_free(numbers);
     mem_free(locations);

@@ -21,6 +21,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+import xspace
 from conftest import DATA, ROOT
 
 KINETO = DATA / "kineto"
@@ -182,6 +183,37 @@ def test_sequence_numbers_and_peers_are_kept(kymo, tmp_path):
     names = ["instance", "rank", "communicator", "operation", "sequence", "peer", "group_size", "bytes"]
     assert sorted(tuple(None if pandas.isna(row[n]) else row[n] for n in names) for row in rows) == [
         ("node 3", 4, "9", "send", 2, 5, 2, 24), ("node 3", 4, "mesh_tp:3 [0, 1]", "allgather", 41, None, 8, 160)]  # fmt: skip
+
+
+def test_collectives_of_tpus_have_the_group_of_their_device(kymo, tmp_path):
+    """Two chips of rank 1 in a job of two ranks, in steps that the chips record; asynchronous operations end with their wait."""
+    us = 1_000_000
+    space = xspace.XSpace(hostnames=[b"host 1"])
+    for chip in (0, 1):
+        plane = xspace.PlaneWriter(space, f"/device:TPU:{chip}")
+        steps, operations = plane.line("Steps", id=1), plane.line("XLA Ops", id=2)
+        texts = {
+            "fusion.1": "%fusion.1 = f32[8]{0} fusion(f32[8]{0} %p), kind=kLoop",
+            "all-reduce.3": "%all-reduce.3 = f32[256]{0:T(128)} all-reduce(f32[256]{0} %x), channel_id=1, replica_groups=[2,2]<=[2,2]T(1,0), to_apply=%add",
+            "all-gather-start.1": "%all-gather-start.1 = (bf16[4]{0}, bf16[8]{0}) all-gather-start(bf16[4] %y), replica_groups={{0,1},{2,3}}",
+            "all-gather-done.1": "%all-gather-done.1 = bf16[8]{0} all-gather-done((bf16[4], bf16[8]) %all-gather-start.1)",
+        }
+        for step in range(6):
+            base = step * 100 * us
+            plane.event(steps, str(step), base, 90 * us)
+            for name, start, duration in [("all-gather-start.1", 0, 1), ("fusion.1", 1, 40), ("all-gather-done.1", 41, 4), ("all-reduce.3", 50, 30)]:
+                plane.event(operations, texts[name], base + start * us, duration * us)
+        for entry in plane.plane.event_metadata:
+            entry.value.display_name = next((name for name, text in texts.items() if text.encode() == entry.value.name), "").encode()
+    (tmp_path / "t.xplane.pb").write_bytes(space.SerializeToString())
+    kymo.ok("fleet", "add", tmp_path / "d", tmp_path / "t.xplane.pb", "--run", "r", "--rank", 1)
+    rows = table(tmp_path / "d", "RankCollective", "step = 2")
+    names = ["instance", "device_idx", "operation", "communicator", "group_size", "bytes", "occurrence", "start_ts"]
+    assert sorted(tuple(None if pandas.isna(row[n]) else row[n] for n in names) for row in rows) == [
+        ("host 1", 0, "allgather", "{2,3}", 2, 16, 0, 241000), ("host 1", 0, "allreduce", "{0,2}", 2, 1024, 0, 250000),
+        ("host 1", 1, "allgather", "{2,3}", 2, 16, 0, 241000), ("host 1", 1, "allreduce", "{1,3}", 2, 1024, 0, 250000)]  # fmt: skip
+    for row in table(tmp_path / "d", "RankStep"):
+        assert (row["compute_ns"], row["exposed_communication_ns"], row["idle_ns"], row["duration_ns"]) == (40_000, 35_000, 15_000, 90_000)
 
 
 def test_kernels_of_a_step_add_up(dataset):
