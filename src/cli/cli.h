@@ -157,6 +157,12 @@ struct profile_call {
     const void *context;
 };
 int on_profile(const struct profile_call *call);
+/* The same for a directory of tables. */
+int on_tables(const struct profile_call *call, const char *directory);
+/* Reads a query from standard input, for "-", with a 0 at its end; free it with output_discard. */
+bool read_query(struct output *query, struct error *err);
+/* Writes the summary of a profile to a file. */
+bool write_summary_file(const struct analysis *analysis, const char *path, struct error *err);
 
 /* Which part of a capture to read. */
 struct choice {

@@ -20,7 +20,8 @@ const struct command command_fleet = {
         "the name of its file (rank-3), or given by --rank.\n\n"
         "list prints the ranks, remove removes those of a run or one of them. sql runs a query "
         "over the tables of all ranks, which have the columns run, instance and rank besides "
-        "their own; without a query it lists the tables.\n\n"
+        "their own; without a query it lists the tables, \"-\" reads the query from standard "
+        "input.\n\n"
         "report compares the ranks of a run: who is slow, since when and why, what the others lose "
         "by waiting, collectives and their bandwidths, clocks of machines, the critical path of "
         "steps and what they would take with a change. Results are kept in the dataset "
@@ -49,7 +50,7 @@ static const struct action {
     int (*run)(const struct fleet_options *options);
     const char *operands; /* what is missing without operands; NULL: none are needed */
     size_t max_operands;
-    const char *options[8]; /* ends with NULL */
+    const char *options[9]; /* ends with NULL */
 } actions[] = {
     {"add", fleet_add, "a capture", SIZE_MAX, {"run", "rank", "instance", "force", "jobs", NULL}},
     {"list", fleet_list, NULL, 0, {"run", "format", NULL}},
@@ -59,7 +60,7 @@ static const struct action {
      fleet_print_report,
      NULL,
      0,
-     {"run", "format", "sql", "force", "jobs", "data-path", "output-file", NULL}},
+     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", NULL}},
     {"queries", fleet_print_queries, NULL, 0, {"output-file", NULL}},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
@@ -152,6 +153,10 @@ static int run(int count, char **arguments)
          "text)",
          formats},
         {"sql", 0, OPTION_FLAG, &options.with_sql, NULL, "report: the query behind each finding",
+         NULL},
+        {"engine", 0, OPTION_TEXT, &options.engine, "URL",
+         "report: where queries run: local (default), or an address of Apache Spark, such as "
+         "spark://HOST:7077 or local[4]; needs pyspark",
          NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
          "report: workspace directory (default: ~/.local/share/kymo)", NULL},

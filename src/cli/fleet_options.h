@@ -12,7 +12,7 @@ struct fleet_options {
     const char *dataset;
     const char *const *operands; /* what comes after it: captures, a query */
     size_t operand_count;
-    const char *run, *instance, *format, *file, *data_path;
+    const char *run, *instance, *format, *engine, *file, *data_path;
     unsigned long rank, jobs, limit; /* NOT_GIVEN: not given */
     bool force, with_sql;
 };

@@ -38,6 +38,7 @@ static bool report_run(const struct fleet_options *options, const char *run, str
         .dataset = options->dataset,
         .run = run,
         .data_path = options->data_path,
+        .engine = options->engine,
         .force = options->force,
         .threads = options->jobs == NOT_GIVEN ? 0 : (unsigned)options->jobs,
         .progress = show_stage,

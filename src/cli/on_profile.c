@@ -23,7 +23,7 @@ static bool connect_and_run(const struct profile_call *call, const char *directo
     return ok;
 }
 
-static int on_directory(const struct profile_call *call, const char *directory)
+int on_tables(const struct profile_call *call, const char *directory)
 {
     struct output out;
     struct error err;
@@ -66,7 +66,7 @@ static int on_capture(const struct profile_call *call)
     session_close(&session);
     if (!ok)
         print_error(&err);
-    int result = ok ? on_directory(call, target) : EXIT_FAILED;
+    int result = ok ? on_tables(call, target) : EXIT_FAILED;
     if (target)
         temporary_profile_end(target);
     return result;
@@ -77,7 +77,7 @@ int on_profile(const struct profile_call *call)
     struct error err;
     char *directory;
     if (profile_find(call->data_path, call->place, &directory, &err)) {
-        int result = on_directory(call, directory);
+        int result = on_tables(call, directory);
         mem_free(directory);
         return result;
     }

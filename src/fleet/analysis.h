@@ -12,9 +12,12 @@ typedef ARRAY(char *) run_names;
 bool fleet_runs(const char *dataset, run_names *names, struct error *err);
 void run_names_free(run_names *names);
 
+#define ENGINE_LOCAL "local"
+
 struct fleet_analysis_options {
     const char *dataset, *run;
     const char *data_path; /* workspace for results where the dataset is read-only; NULL: default */
+    const char *engine;    /* where queries run: ENGINE_LOCAL (default) or a URL of Spark */
     bool force;            /* make results again that are up to date */
     unsigned threads;      /* 0: all cores */
     /* Called before each stage; may be NULL. */

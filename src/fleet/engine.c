@@ -4,6 +4,7 @@
  * were made.
  */
 #include "fleet/queries.h"
+#include "fleet/spark.h"
 #include "fleet/work.h"
 #include "store/store.h"
 #include "wire/wire.h"
@@ -163,6 +164,11 @@ static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *ch
     for (size_t i = 0; i < TABLES && ok; i++) {
         const struct table_schema *schema = &table_schemas[tables[i]];
         struct output sql;
+        if (analysis->spark) {
+            ok = spark_table(analysis->spark, schema, analysis->dataset, analysis->files.folder,
+                             chosen, count, err);
+            continue;
+        }
         output_memory(&sql);
         output_format(&sql, "CREATE OR REPLACE VIEW %s AS ", schema->name);
         put_table(analysis, schema, chosen, count, &sql);
@@ -188,10 +194,25 @@ static bool make_result_view(struct fleet_analysis *analysis, const char *name, 
     return run_text(analysis, &sql, err);
 }
 
+/* A result of C, for the queries after it. */
+static bool share_result(struct fleet_analysis *analysis, const char *name, struct error *err)
+{
+    char *path = result_path(analysis, name);
+    bool ok = make_result_view(analysis, name, err) &&
+              (!analysis->spark || spark_result(analysis->spark, name, path, err));
+    mem_free(path);
+    return ok;
+}
+
 static bool run_query(struct fleet_analysis *analysis, const struct query *query, struct error *err)
 {
     char *path = result_path(analysis, query->name);
     struct output sql;
+    if (analysis->spark) {
+        bool ok = spark_query(analysis->spark, query->name, query->sql, path, err);
+        mem_free(path);
+        return ok && make_result_view(analysis, query->name, err);
+    }
     output_memory(&sql);
     output_format(&sql, "COPY (\n%s\n) TO ", query->sql);
     sql_put_quoted(&sql, '\'', path);
@@ -239,10 +260,10 @@ static bool run_stages(struct fleet_analysis *analysis,
         const struct query *query = query_find(stage->name);
         ok = ok && (query ? run_query(analysis, query, err) : stage->make(analysis, err));
         if (ok && stage->make == stage_clocks)
-            ok = make_result_view(analysis, "Clock", err);
+            ok = share_result(analysis, "Clock", err);
         if (ok && stage->make == stage_replays)
-            ok = make_result_view(analysis, "CriticalPath", err) &&
-                 make_result_view(analysis, "WhatIf", err);
+            ok = share_result(analysis, "CriticalPath", err) &&
+                 share_result(analysis, "WhatIf", err);
         if (!ok) {
             struct error inner = *err;
             error_set(err, "%s: %.400s", stage->name, inner.text);
@@ -311,6 +332,13 @@ static bool write_state(const struct fleet_analysis *analysis, struct error *err
     return ok;
 }
 
+/* Queries run in this process, unless Spark is named. */
+static bool start_engine(struct fleet_analysis *analysis, const char *engine, struct error *err)
+{
+    return !engine || strcmp(engine, ENGINE_LOCAL) == 0 ||
+           spark_start(&analysis->spark, engine, err);
+}
+
 static bool make_results(struct fleet_analysis *analysis,
                          const struct fleet_analysis_options *options, struct error *err)
 {
@@ -318,7 +346,12 @@ static bool make_results(struct fleet_analysis *analysis,
     bool ok = unlink(path) == 0 || errno == ENOENT ||
               error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
-    return ok && run_stages(analysis, options, err) && write_state(analysis, err);
+    ok = ok && start_engine(analysis, options->engine, err) && run_stages(analysis, options, err) &&
+         write_state(analysis, err);
+    if (analysis->spark)
+        spark_stop(analysis->spark);
+    analysis->spark = NULL;
+    return ok;
 }
 
 static bool open_results(struct fleet_analysis *analysis, struct error *err)

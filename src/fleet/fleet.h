@@ -6,5 +6,6 @@
 #define KYMO_FLEET_H
 
 #include "fleet/analysis.h"
+#include "fleet/dataset.h"
 
 #endif

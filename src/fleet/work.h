@@ -13,6 +13,7 @@ struct fleet_analysis {
     struct run_files files;
     struct sql_database *database;
     struct sql_connection *connection;
+    struct spark *spark; /* runs the queries; NULL: the connection does */
     int lock;
 };
 

@@ -122,15 +122,43 @@ static void group_files(struct sql_tables *tables)
     }
 }
 
+/* Tables of a dataset are directories; what begins with '_' or '.' is none. */
+static void add_directory(struct sql_tables *tables, const char *directory, const char *name)
+{
+    if (name[0] == '.' || name[0] == '_' || text_utf8_prefix(name, strlen(name)) != strlen(name))
+        return;
+    char *path = join_path(directory, name);
+    if (!file_is_directory(path)) {
+        mem_free(path);
+        return;
+    }
+    *array_push(&tables->files) = (struct sql_file){.path = path,
+                                                    .table = mem_copy_text(name, strlen(name)),
+                                                    .number = TABLE_WHOLE,
+                                                    .is_partitioned = true};
+}
+
+static bool is_dataset(const char *directory)
+{
+    struct stat status;
+    char *mark = join_path(directory, DATASET_MARK);
+    bool is_there = stat(mark, &status) == 0;
+    mem_free(mark);
+    return is_there;
+}
+
 bool tables_find(struct sql_tables *tables, const char *directory, struct error *err)
 {
     *tables = (struct sql_tables){0};
     DIR *folder = opendir(directory);
     if (!folder)
         return error_in_file(err, directory, "cannot open: %s", strerror(errno));
+    bool is_partitioned = is_dataset(directory);
     for (const struct dirent *entry; (entry = readdir(folder));)
-        add_file(tables, directory, entry->d_name);
+        (is_partitioned ? add_directory : add_file)(tables, directory, entry->d_name);
     closedir(folder);
+    if (tables->files.count == 0 && is_partitioned)
+        return error_in_file(err, directory, "the dataset has no ranks yet");
     if (tables->files.count == 0)
         return error_in_file(err, directory, "not a profile: no Parquet files found");
     qsort(tables->files.items, tables->files.count, sizeof *tables->files.items, compare_files);

@@ -1,16 +1,20 @@
 /*
  * The tables of a directory: each is a file Name.parquet, or consecutive parts Name_0.parquet,
- * Name_1.parquet and so on. Other files are ignored.
+ * Name_1.parquet and so on. Other files are ignored. In a dataset, a directory with the file
+ * DATASET_MARK, each is a directory Name with files of ranks.
  */
 #ifndef KYMO_SQL_TABLES_H
 #define KYMO_SQL_TABLES_H
 
 #include "base/base.h"
 
+#define DATASET_MARK "_dataset.json"
+
 struct sql_file {
     char *path;
     char *table;
-    uint64_t number; /* TABLE_WHOLE if not split */
+    uint64_t number;     /* TABLE_WHOLE if not split */
+    bool is_partitioned; /* the directory of a table of a dataset */
 };
 #define TABLE_WHOLE UINT64_MAX
 
