@@ -347,7 +347,7 @@ static bool write_marker(const struct run *run, struct error *err)
     mem_free(path);
     if (!ok)
         return false;
-    output_text(&out, "{\"format\": \"kymo-dataset\", \"version\": 1}\n");
+    output_text(&out, "{\"format\": \"kymo dataset\", \"version\": 1}\n");
     return output_commit(&out, err);
 }
 

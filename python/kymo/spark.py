@@ -112,14 +112,14 @@ def serve(master: str, replies: IO[str]) -> None:
     engine.spark.stop()
 
 
-def add(master: str, dataset: str, captures: list[str], options: list[str]) -> list[tuple[str, str | None]]:
-    """Adds captures to a dataset, a task each; (capture, why it failed or None)."""
+def add(master: str, dataset: str, captures: list[str], **options: Any) -> list[tuple[str, str | None]]:
+    """Adds captures to a dataset, a task each, with the options of `kymo.fleet.add`; (capture, why it failed or None)."""
     def process(capture: str) -> tuple[str, str | None]:
         from kymo import fleet
         try:
-            fleet.add(dataset, [capture], options=options)
+            fleet.add(dataset, [capture], jobs=1, **options)
         except Exception as problem:
-            return capture, str(problem)
+            return capture, _first_line(problem)
         return capture, None
 
     spark = session(master)
@@ -131,10 +131,14 @@ def add(master: str, dataset: str, captures: list[str], options: list[str]) -> l
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python3 -m kymo.spark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m kymo.spark", description="Runs the work of `kymo fleet` on Apache Spark.")
     parser.add_argument("--master", required=True, help="spark://HOST:PORT, local[N], yarn or k8s://…")
-    parser.add_argument("--add", nargs="+", metavar=("DATASET", "CAPTURE"), help="add captures to a dataset")
-    options, further = parser.parse_known_args()
+    parser.add_argument("--add", metavar="DATASET", help="add captures to a dataset, instead of answering requests")
+    parser.add_argument("--run", help="name of their run")
+    parser.add_argument("--instance", help="machine they ran on")
+    parser.add_argument("--force", action="store_true", help="replace ranks that are there")
+    parser.add_argument("captures", nargs="*")
+    options = parser.parse_args()
     # Spark and Java print on standard output, too: only replies shall.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -142,12 +146,13 @@ def main() -> int:
         serve(options.master, replies)
         return 0
     try:
-        done = add(options.master, options.add[0], options.add[1:], further)
+        done = add(options.master, options.add, options.captures, run=options.run, instance=options.instance, force=options.force)
     except EngineError as problem:
-        print("error", problem, file=replies)
+        print(f"kymo fleet add: {problem}", file=sys.stderr)
         return 1
     for capture, why in done:
         print(f"{capture}: {why}" if why else f"{capture}: added", file=replies)
+    replies.flush()
     return int(any(why for _, why in done))
 
 

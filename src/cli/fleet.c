@@ -52,7 +52,11 @@ static const struct action {
     size_t max_operands;
     const char *options[9]; /* ends with NULL */
 } actions[] = {
-    {"add", fleet_add, "a capture", SIZE_MAX, {"run", "rank", "instance", "force", "jobs", NULL}},
+    {"add",
+     fleet_add,
+     "a capture",
+     SIZE_MAX,
+     {"run", "rank", "instance", "engine", "force", "jobs", NULL}},
     {"list", fleet_list, NULL, 0, {"run", "format", NULL}},
     {"remove", fleet_remove, NULL, 0, {"run", "rank", NULL}},
     {"sql", fleet_sql, NULL, 1, {"format", "limit", "output-file", NULL}},
@@ -155,8 +159,9 @@ static int run(int count, char **arguments)
         {"sql", 0, OPTION_FLAG, &options.with_sql, NULL, "report: the query behind each finding",
          NULL},
         {"engine", 0, OPTION_TEXT, &options.engine, "URL",
-         "report: where queries run: local (default), or an address of Apache Spark, such as "
-         "spark://HOST:7077 or local[4]; needs pyspark",
+         "add, report: where captures are processed and queries run: local (default), or an "
+         "address "
+         "of Apache Spark, such as spark://HOST:7077 or local[4]; needs pyspark",
          NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
          "report: workspace directory (default: ~/.local/share/kymo)", NULL},

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +196,36 @@ static int add_several(const struct fleet_options *options, const path_list *fil
     return failed > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* Workers of Spark process the captures; their paths must be the same there. */
+static bool add_by_spark(const struct fleet_options *options, path_list *captures,
+                         struct error *err)
+{
+    char **path;
+    array_each (path, captures) {
+        char *absolute = realpath(*path, NULL);
+        if (!absolute)
+            return error_in_file(err, *path, "cannot open: %s", strerror(errno));
+        mem_free(*path);
+        *path = mem_copy_text(absolute, strlen(absolute));
+        free(absolute);
+    }
+    bool is_address = strstr(options->dataset, "://") != NULL;
+    char *dataset = NULL;
+    if (!is_address &&
+        !(dataset_create(options->dataset, err) && (dataset = realpath(options->dataset, NULL))))
+        return false;
+    bool ok = spark_add(&(struct spark_addition){.master = options->engine,
+                                                 .dataset = is_address ? options->dataset : dataset,
+                                                 .run = options->run,
+                                                 .instance = options->instance,
+                                                 .replace = options->force,
+                                                 .captures = (const char *const *)captures->items,
+                                                 .capture_count = captures->count},
+                        err);
+    free(dataset);
+    return ok;
+}
+
 int fleet_add(const struct fleet_options *options)
 {
     struct error err;
@@ -202,12 +233,22 @@ int fleet_add(const struct fleet_options *options)
     bool ok = true;
     for (size_t i = 0; i < options->operand_count && ok; i++)
         ok = list_captures(options->operands[i], &files, &err);
-    if (ok && files.count > 1)
+    bool is_spark = options->engine && strcmp(options->engine, ENGINE_LOCAL) != 0;
+    if (ok && files.count > 1 && !is_spark)
         ok = dataset_create(options->dataset, &err);
     int result = EXIT_FAILED;
     if (!ok)
         print_error(&err);
-    else if (files.count > 1 && options->rank != NOT_GIVEN) {
+    else if (is_spark && options->rank != NOT_GIVEN) {
+        fprintf(stderr, "%s fleet add: --rank is not for captures that Spark processes\n",
+                program_name());
+        result = EXIT_USAGE;
+    } else if (is_spark) {
+        ok = add_by_spark(options, &files, &err);
+        if (!ok)
+            print_error(&err);
+        result = ok ? EXIT_DONE : EXIT_FAILED;
+    } else if (files.count > 1 && options->rank != NOT_GIVEN) {
         fprintf(stderr, "%s fleet add: --rank is for one capture; these are %zu\n", program_name(),
                 files.count);
         result = EXIT_USAGE;

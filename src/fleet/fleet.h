@@ -7,5 +7,6 @@
 
 #include "fleet/analysis.h"
 #include "fleet/dataset.h"
+#include "fleet/spark.h"
 
 #endif

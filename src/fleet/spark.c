@@ -36,19 +36,28 @@ static void find_package(void)
     mem_free(module);
 }
 
-static bool spawn(struct spark *spark, const char *master, int requests, int replies,
+extern char **environ;
+
+/* Starts the module with arguments; requests and replies are its standard input and output. */
+static bool spawn(pid_t *process, const char *const *arguments, int requests, int replies,
                   struct error *err)
 {
     const char *named = getenv("KYMO_PYTHON"), *python = named && *named ? named : "python3";
-    char *const arguments[] = {(char *)python, "-m", MODULE_NAME, "--master", (char *)master, NULL};
+    ARRAY(const char *) all = {0};
+    const char *const first[] = {python, "-m", MODULE_NAME};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        *array_push(&all) = first[i];
+    for (; *arguments; arguments++)
+        *array_push(&all) = *arguments;
+    *array_push(&all) = NULL;
     posix_spawn_file_actions_t files;
     find_package();
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, requests, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, replies, STDOUT_FILENO);
-    extern char **environ;
-    int problem = posix_spawnp(&spark->process, python, &files, NULL, arguments, environ);
+    int problem = posix_spawnp(process, python, &files, NULL, (char *const *)all.items, environ);
     posix_spawn_file_actions_destroy(&files);
+    array_free(&all);
     return problem == 0 || error_set(err, "cannot run %s: %s", python, strerror(problem));
 }
 
@@ -75,7 +84,8 @@ bool spark_start(struct spark **spark, const char *master, struct error *err)
     if (!ok)
         error_set(err, "cannot make a pipe: %s", strerror(errno));
     signal(SIGPIPE, SIG_IGN); /* a child that has died is an error of the next request */
-    ok = ok && spawn(started, master, requests[0], replies[1], err);
+    const char *const arguments[] = {"--master", master, NULL};
+    ok = ok && spawn(&started->process, arguments, requests[0], replies[1], err);
     if (requests[0] >= 0)
         close(requests[0]);
     if (replies[1] >= 0)
@@ -181,4 +191,33 @@ bool spark_query(struct spark *spark, const char *name, const char *sql, const c
     json_put_text(&json, "sql", text_of(sql));
     json_put_text(&json, "path", text_of(path));
     return ask(spark, &json, &out, err);
+}
+
+bool spark_add(const struct spark_addition *addition, struct error *err)
+{
+    ARRAY(const char *) arguments = {0};
+    const char *const named[][2] = {{"--master", addition->master},
+                                    {"--add", addition->dataset},
+                                    {"--run", addition->run},
+                                    {"--instance", addition->instance}};
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (named[i][1]) {
+            *array_push(&arguments) = named[i][0];
+            *array_push(&arguments) = named[i][1];
+        }
+    if (addition->replace)
+        *array_push(&arguments) = "--force";
+    *array_push(&arguments) = "--";
+    for (size_t i = 0; i < addition->capture_count; i++)
+        *array_push(&arguments) = addition->captures[i];
+    *array_push(&arguments) = NULL;
+    pid_t process;
+    int status = 0;
+    fflush(stdout);
+    bool ok = spawn(&process, arguments.items, STDIN_FILENO, STDOUT_FILENO, err);
+    array_free(&arguments);
+    while (ok && waitpid(process, &status, 0) < 0)
+        ok = errno == EINTR || error_set(err, "Spark's process is lost: %s", strerror(errno));
+    return ok && ((WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+                  error_set(err, "not all captures could be added; what Spark said is above"));
 }

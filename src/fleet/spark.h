@@ -1,6 +1,6 @@
 /*
- * Inside fleet: Apache Spark as the engine, by a child process, python/kymo/spark.py. Requests are
- * lines of JSON; each is answered by a line, "ok" or "error" with the reason.
+ * Apache Spark as the engine, by a child process, python/kymo/spark.py. Requests are lines of JSON;
+ * each is answered by a line, "ok" or "error" with the reason.
  */
 #ifndef KYMO_FLEET_SPARK_H
 #define KYMO_FLEET_SPARK_H
@@ -22,5 +22,16 @@ bool spark_result(struct spark *spark, const char *name, const char *path, struc
 /* Runs a query, writes its rows as a Parquet file, and has that as a view. */
 bool spark_query(struct spark *spark, const char *name, const char *sql, const char *path,
                  struct error *err);
+
+/* Adds captures to a dataset, each by a task; prints what became of each. The dataset may be an
+ * address that fsspec knows, and paths are those that workers see. */
+struct spark_addition {
+    const char *master, *dataset;
+    const char *run, *instance; /* may be NULL */
+    bool replace;
+    const char *const *captures;
+    size_t capture_count;
+};
+bool spark_add(const struct spark_addition *addition, struct error *err);
 
 #endif

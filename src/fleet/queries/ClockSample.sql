@@ -28,7 +28,7 @@ WITH bounds AS (
   SELECT DISTINCT communicator, operation, sender, receiver, step FROM placed WHERE place <= 2
 )
 SELECT
-  dense_rank() OVER (ORDER BY c.step, c.operation, c.communicator, c.sender, c.receiver) AS match,
+  CAST(dense_rank() OVER (ORDER BY c.step, c.operation, c.communicator, c.sender, c.receiver) AS BIGINT) AS match,
   c.instance, c.end_ns
 FROM counted AS c
 JOIN kept AS k ON k.step = c.step AND k.operation = c.operation AND k.communicator = c.communicator

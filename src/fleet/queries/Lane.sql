@@ -5,8 +5,8 @@ WITH lanes AS (
   SELECT instance, rank, device_idx,
     count(*) AS steps, min(step) AS first_step, max(step) AS last_step,
     CAST(sum(collective_count) AS BIGINT) AS collectives,
-    percentile_disc(0.5) WITHIN GROUP (ORDER BY kernel_count) AS kernel_count,
-    percentile_disc(0.5) WITHIN GROUP (ORDER BY collective_count) AS collective_count
+    CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY kernel_count) AS BIGINT) AS kernel_count,
+    CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY collective_count) AS BIGINT) AS collective_count
   FROM RankStep
   GROUP BY instance, rank, device_idx
 ), programs AS (

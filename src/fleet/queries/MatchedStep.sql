@@ -4,6 +4,6 @@ WITH size AS (
   SELECT CAST(ceil(sum(collectives) / 20000000.0) AS BIGINT) AS stride FROM Lane
 )
 SELECT s.step, s.number
-FROM (SELECT step, row_number() OVER (ORDER BY step) - 1 AS number FROM Step) AS s
+FROM (SELECT step, CAST(row_number() OVER (ORDER BY step) AS BIGINT) - 1 AS number FROM Step) AS s
 CROSS JOIN size
 WHERE s.number % greatest(size.stride, 1) = 0
