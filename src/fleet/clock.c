@@ -13,9 +13,10 @@ enum { ROUNDS = 5, MAX_ITERATIONS = 400 };
 #define HUBER          2.0 /* robust deviations within which a sample has full weight */
 #define CONVERGED      1e-12
 #define MAD_TO_SPREAD  1.4826
-#define SMALLEST_ERROR 1.0  /* ns: times are whole nanoseconds */
-#define USUAL_DRIFT    1e-4 /* of quartz clocks, at most: what noise over a short time would exceed \
-                             */
+#define SMALLEST_ERROR 1.0 /* ns: times are whole nanoseconds */
+#define USUAL_DRIFT                                                                                \
+    1e-4 /* of quartz clocks, at most: what noise over a short time would exceed                   \
+          */
 
 struct fit {
     const struct clock_sample *samples;
