@@ -200,6 +200,16 @@ static bool read_options(struct run *run, int count, char **arguments, const cha
     return run->dataset && check(run);
 }
 
+static void free_run(struct run *run)
+{
+    array_free(&run->faults.stragglers);
+    array_free(&run->faults.slow_links);
+    array_free(&run->faults.lost_ranks);
+    array_free(&run->faults.lost_starts);
+    array_free(&run->faults.outliers);
+    mem_free(run->clocks);
+}
+
 int main(int count, char **arguments)
 {
     struct run run = {.name = "run",
@@ -224,7 +234,7 @@ int main(int count, char **arguments)
     bool ok = run_simulate(&run, ends, &err) && run_write(&run, ends, &err) &&
               (!faults_out || faults_write(&run, faults_out, &err));
     mem_free(ends);
-    mem_free(run.clocks);
+    free_run(&run);
     if (!ok) {
         char line[ERROR_LINE_SIZE];
         fprintf(stderr, "gen_run: %s\n", error_line(&err, line));

@@ -17,6 +17,7 @@ struct finding {
     double cost_ns; /* per step */
     int64_t rank, device;
     char *communicator;
+    char *machine; /* of which most ranks are slow */
 };
 
 struct findings {
@@ -123,15 +124,23 @@ enum {
     S_SAVED,
     S_WORK_USUAL,
     S_DEVICES,
+    S_MACHINE_SLOW,
+    S_MACHINE_LANES,
+    S_MACHINE_SAVED,
 };
 static const char straggler_query[] =
-    "SELECT s.rank, s.device_idx, s.instance, s.kind, s.first_step, s.steps, s.late_steps, "
-    "s.excess_ns, s.expected_ns, s.mean_excess_ns, s.cause, s.cause_ns, s.kernel, "
+    "WITH machines AS (SELECT l.instance, count(*) AS lanes, count(s.rank) AS slow FROM Lane AS l "
+    "LEFT JOIN Straggler AS s ON s.rank = l.rank AND s.device_idx = l.device_idx GROUP BY "
+    "l.instance) SELECT s.rank, s.device_idx, s.instance, s.kind, s.first_step, s.steps, "
+    "s.late_steps, s.excess_ns, s.expected_ns, s.mean_excess_ns, s.cause, s.cause_ns, s.kernel, "
     "s.kernel_excess_ns, s.kernel_usual_ns, s.is_one_kernel, s.came_last_count, "
-    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count FROM Straggler AS s "
-    "JOIN "
-    "Lane AS l ON l.rank = s.rank AND l.device_idx = s.device_idx LEFT JOIN "
-    "WhatIf AS w ON w.kind = 'rank' AND w.rank = s.rank AND w.device_idx = s.device_idx LEFT JOIN "
+    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count, m.slow AS "
+    "machine_slow, "
+    "m.lanes AS machine_lanes, v.saved_ns AS machine_saved_ns FROM Straggler AS s JOIN Lane AS l "
+    "ON "
+    "l.rank = s.rank AND l.device_idx = s.device_idx JOIN machines AS m ON m.instance = s.instance "
+    "LEFT JOIN WhatIf AS w ON w.kind = 'rank' AND w.rank = s.rank AND w.device_idx = s.device_idx "
+    "LEFT JOIN WhatIf AS v ON v.kind = 'machine' AND v.instance = s.instance LEFT JOIN "
     "StragglerWork AS k ON k.rank = s.rank AND k.device_idx = s.device_idx ORDER BY "
     "s.mean_excess_ns DESC, s.rank, s.device_idx LIMIT 64";
 
@@ -176,43 +185,87 @@ static char *taken(struct output *out)
     return text;
 }
 
-static bool add_straggler(void *context, const struct sql_result *result, size_t row)
+static void put_straggler(struct output *out, const struct sql_result *result, size_t row)
 {
-    struct findings *findings = context;
-    struct finding *finding = add(findings, "straggler");
-    size_t cause = cause_of(sql_value(result, row, S_CAUSE));
-    struct text instance = sql_value(result, row, S_INSTANCE);
     double excess = row_number(result, row, S_EXCESS);
-    double late_share =
-        (double)row_integer(result, row, S_LATE) / (double)row_integer(result, row, S_STEPS);
     char late[QUANTITY_SIZE];
-    struct output out;
-    output_memory(&out);
-    finding->rank = row_integer(result, row, S_RANK);
-    finding->device = row_integer(result, row, S_DEVICE);
-    output_format(&out, "Rank %" PRId64, finding->rank);
-    if (row_integer(result, row, S_DEVICES) > 1)
-        output_format(&out, " device %" PRId64, finding->device);
-    output_format(&out, " on %.*s ", (int)instance.size, instance.data);
-    put_since(&out, findings, result, row);
-    finding->title = taken(&out);
-    output_memory(&out);
-    output_format(&out,
+    output_format(out,
                   "In %" PRId64 " of %" PRId64
                   " steps its own time was %s (%.1f %%) longer than the "
                   "median of ranks with the same program: %s",
                   row_integer(result, row, S_LATE), row_integer(result, row, S_STEPS),
                   time_text(excess, late), 100 * excess / row_number(result, row, S_EXPECTED),
-                  causes[cause].what);
-    put_kernels(&out, result, row);
-    output_format(&out, ". It came last in %" PRId64 " of %" PRId64 " collectives.",
+                  causes[cause_of(sql_value(result, row, S_CAUSE))].what);
+    put_kernels(out, result, row);
+    output_format(out, ". It came last in %" PRId64 " of %" PRId64 " collectives.",
                   row_integer(result, row, S_CAME_LAST), row_integer(result, row, S_COLLECTIVES));
-    finding->statement = taken(&out);
-    finding->advice = causes[cause].advice;
+}
+
+/* Most ranks of a machine are slow: then it is the machine. */
+static bool is_machine_slow(const struct sql_result *result, size_t row)
+{
+    int64_t slow = row_integer(result, row, S_MACHINE_SLOW);
+    return slow > 1 && 4 * slow >= 3 * row_integer(result, row, S_MACHINE_LANES);
+}
+
+static bool is_machine_known(const struct findings *findings, const char *machine)
+{
+    const struct finding *finding;
+    array_each (finding, &findings->items)
+        if (finding->machine && strcmp(finding->machine, machine) == 0)
+            return true;
+    return false;
+}
+
+/* What is said of a rank, or of a machine by its slowest rank. */
+static void describe_straggler(struct finding *finding, const struct findings *findings,
+                               const struct sql_result *result, size_t row)
+{
+    struct text instance = sql_value(result, row, S_INSTANCE);
+    struct output title, statement;
+    output_memory(&title);
+    output_memory(&statement);
+    if (finding->machine) {
+        output_format(&title, "Machine %s ", finding->machine);
+        output_format(&statement,
+                      "%" PRId64 " of its %" PRId64
+                      " devices are slow. The slowest is rank %" PRId64 ". ",
+                      row_integer(result, row, S_MACHINE_SLOW),
+                      row_integer(result, row, S_MACHINE_LANES), finding->rank);
+    } else {
+        output_format(&title, "Rank %" PRId64, finding->rank);
+        if (row_integer(result, row, S_DEVICES) > 1)
+            output_format(&title, " device %" PRId64, finding->device);
+        output_format(&title, " on %.*s ", (int)instance.size, instance.data);
+    }
+    put_since(&title, findings, result, row);
+    put_straggler(&statement, result, row);
+    finding->title = taken(&title);
+    finding->statement = taken(&statement);
+}
+
+static bool add_straggler(void *context, const struct sql_result *result, size_t row)
+{
+    struct findings *findings = context;
+    bool is_machine = is_machine_slow(result, row);
+    char *machine = is_machine ? row_text(result, row, S_INSTANCE) : NULL;
+    if (is_machine && is_machine_known(findings, machine)) {
+        mem_free(machine);
+        return true;
+    }
+    struct finding *finding = add(findings, is_machine ? "slow-machine" : "straggler");
+    size_t saved = is_machine ? S_MACHINE_SAVED : S_SAVED;
+    double late_share =
+        (double)row_integer(result, row, S_LATE) / (double)row_integer(result, row, S_STEPS);
+    finding->machine = machine;
+    finding->rank = row_integer(result, row, S_RANK);
+    finding->device = row_integer(result, row, S_DEVICE);
+    describe_straggler(finding, findings, result, row);
+    finding->advice = causes[cause_of(sql_value(result, row, S_CAUSE))].advice;
     finding->query = straggler_query;
     finding->evidence = evidence_of(result, row);
-    finding->cost_ns = row_has(result, row, S_SAVED)
-                           ? fmax(0, row_number(result, row, S_SAVED)) * late_share
+    finding->cost_ns = row_has(result, row, saved)
+                           ? fmax(0, row_number(result, row, saved)) * late_share
                            : row_number(result, row, S_MEAN);
     return true;
 }
@@ -565,6 +618,7 @@ bool stage_findings(struct fleet_analysis *analysis, struct error *err)
         mem_free(finding->statement);
         mem_free(finding->evidence);
         mem_free(finding->communicator);
+        mem_free(finding->machine);
     }
     array_free(&findings.items);
     return ok;

@@ -14,6 +14,7 @@ struct lane {
     int64_t program;
     double own_ns, expected_ns, compute_ns, copy_ns, host_ns, kernel_ns, other_ns;
     double usual_compute_ns; /* the median of its program */
+    uint32_t machine;        /* number of its name */
 };
 
 /* A kind of collective whose speed may be changed. */
@@ -39,6 +40,7 @@ struct replay_stage {
     struct fleet_analysis *analysis;
     ARRAY(struct replayed_step) steps;
     ARRAY(struct late_step) late;
+    struct intern machines;
     struct values what_ifs;
 };
 
@@ -50,10 +52,10 @@ static const char *const path_columns[][2] = {
     {"other_ns", "DOUBLE"},   {"replay_error_ns", "DOUBLE"}};
 
 static const char *const what_if_columns[][2] = {
-    {"change", "VARCHAR"},    {"kind", "VARCHAR"},          {"rank", "BIGINT"},
-    {"device_idx", "BIGINT"}, {"communicator", "VARCHAR"},  {"operation", "VARCHAR"},
-    {"steps", "BIGINT"},      {"before_ns", "DOUBLE"},      {"after_ns", "DOUBLE"},
-    {"saved_ns", "DOUBLE"},   {"replay_error_ns", "DOUBLE"}};
+    {"change", "VARCHAR"},    {"kind", "VARCHAR"},     {"rank", "BIGINT"},
+    {"device_idx", "BIGINT"}, {"instance", "VARCHAR"}, {"communicator", "VARCHAR"},
+    {"operation", "VARCHAR"}, {"steps", "BIGINT"},     {"before_ns", "DOUBLE"},
+    {"after_ns", "DOUBLE"},   {"saved_ns", "DOUBLE"},  {"replay_error_ns", "DOUBLE"}};
 
 static struct replayed_step *find_step(struct replay_stage *stage, int64_t number)
 {
@@ -84,20 +86,23 @@ static bool add_step(void *context, const struct sql_result *result, size_t row)
 
 static bool add_lane(void *context, const struct sql_result *result, size_t row)
 {
-    struct replayed_step *step = find_step(context, row_integer(result, row, 13));
+    struct replay_stage *stage = context;
+    struct replayed_step *step = find_step(stage, row_integer(result, row, 13));
     *array_push(&step->times) =
         (struct replay_lane){row_number(result, row, 3), row_number(result, row, 4)};
-    *array_push(&step->lanes) = (struct lane){.rank = row_integer(result, row, 0),
-                                              .device = row_integer(result, row, 1),
-                                              .program = row_integer(result, row, 2),
-                                              .own_ns = row_number(result, row, 5),
-                                              .expected_ns = row_number(result, row, 6),
-                                              .compute_ns = row_number(result, row, 7),
-                                              .copy_ns = row_number(result, row, 8),
-                                              .host_ns = row_number(result, row, 9),
-                                              .kernel_ns = row_number(result, row, 10),
-                                              .other_ns = row_number(result, row, 11),
-                                              .usual_compute_ns = row_number(result, row, 12)};
+    *array_push(&step->lanes) =
+        (struct lane){.rank = row_integer(result, row, 0),
+                      .device = row_integer(result, row, 1),
+                      .program = row_integer(result, row, 2),
+                      .own_ns = row_number(result, row, 5),
+                      .expected_ns = row_number(result, row, 6),
+                      .compute_ns = row_number(result, row, 7),
+                      .copy_ns = row_number(result, row, 8),
+                      .host_ns = row_number(result, row, 9),
+                      .kernel_ns = row_number(result, row, 10),
+                      .other_ns = row_number(result, row, 11),
+                      .usual_compute_ns = row_number(result, row, 12),
+                      .machine = intern_add(&stage->machines, sql_value(result, row, 14))};
     return true;
 }
 
@@ -139,7 +144,8 @@ static bool add_event(void *context, const struct sql_result *result, size_t row
 static const char lane_query[] =
     "WITH usual AS (SELECT step, program, median(compute_ns) AS usual_ns FROM ReplayLane GROUP BY "
     "step, program) SELECT rank, device_idx, l.program, start_ns, end_ns, own_ns, expected_ns, "
-    "compute_ns, copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns, usual_ns, l.step FROM "
+    "compute_ns, copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns, usual_ns, l.step, "
+    "l.instance FROM "
     "ReplayLane AS l JOIN usual AS u ON u.step = l.step AND u.program = l.program ORDER BY l.step, "
     "rank, device_idx";
 
@@ -221,6 +227,7 @@ static bool write_paths(struct replay_stage *stage, struct error *err)
 struct change {
     const char *text, *kind;
     int64_t rank, device; /* -1: none */
+    uint32_t machine;     /* 0: none */
     const char *communicator, *operation;
     double factor; /* of its transfers */
 };
@@ -232,10 +239,12 @@ static double slowest_first(double factor)
 
 static double lane_factor(const struct change *change, const struct lane *lane)
 {
-    bool is_chosen = lane->rank == change->rank && lane->device == change->device;
+    bool is_machine = strcmp(change->kind, "machine") == 0;
+    bool is_chosen = is_machine ? lane->machine == change->machine
+                                : lane->rank == change->rank && lane->device == change->device;
     if (lane->own_ns <= 0)
         return 1;
-    if (strcmp(change->kind, "rank") == 0)
+    if (is_machine || strcmp(change->kind, "rank") == 0)
         return is_chosen ? slowest_first(lane->expected_ns / lane->own_ns) : 1;
     if (strcmp(change->kind, "all ranks") == 0)
         return slowest_first(lane->expected_ns / lane->own_ns);
@@ -268,18 +277,26 @@ static double changed_ns(const struct replayed_step *step, const struct change *
     return changed;
 }
 
-/* The steps a change is tried on: late ones of a rank, the sample for all others. */
+static bool is_of(const struct replayed_step *step, const struct late_step *late,
+                  const struct change *change)
+{
+    const struct lane *lane = find_lane(step, late->rank, late->device);
+    if (change->machine > 0)
+        return lane && lane->machine == change->machine;
+    return late->rank == change->rank && late->device == change->device;
+}
+
+/* The steps a change is tried on: late ones of a rank or machine, the sample for all others. */
 static bool is_tried(const struct replay_stage *stage, const struct replayed_step *step,
                      const struct change *change)
 {
     if (!is_trusted(step))
         return false;
-    if (strcmp(change->kind, "rank") != 0)
+    if (change->rank < 0 && change->machine == 0)
         return step->is_sample;
     const struct late_step *late;
     array_each (late, &stage->late)
-        if (late->step == step->step && late->rank == change->rank &&
-            late->device == change->device)
+        if (late->step == step->step && is_of(step, late, change))
             return true;
     return false;
 }
@@ -317,6 +334,8 @@ static void try_change(struct replay_stage *stage, const struct change *change)
         values_put_null(values);
         values_put_null(values);
     }
+    put_name_or_null(
+        values, change->machine > 0 ? intern_text(&stage->machines, change->machine).data : NULL);
     put_name_or_null(values, change->communicator);
     put_name_or_null(values, change->operation);
     values_put_integer(values, (int64_t)count);
@@ -334,6 +353,21 @@ static bool try_rank(void *context, const struct sql_result *result, size_t row)
                &(struct change){
                    .text = text, .kind = "rank", .rank = rank, .device = device, .factor = 1});
     mem_free(text);
+    return true;
+}
+
+static bool try_machine(void *context, const struct sql_result *result, size_t row)
+{
+    struct replay_stage *stage = context;
+    char *name = row_text(result, row, 0);
+    char *text = path_format("all ranks of %s as fast as the median", name);
+    try_change(stage, &(struct change){.text = text,
+                                       .kind = "machine",
+                                       .rank = -1,
+                                       .machine = intern_add(&stage->machines, text_of(name)),
+                                       .factor = 1});
+    mem_free(text);
+    mem_free(name);
     return true;
 }
 
@@ -388,6 +422,10 @@ static bool write_what_ifs(struct replay_stage *stage, struct error *err)
                        "ORDER BY rank, device_idx",
                        try_rank, stage, err) &&
               each_row(stage->analysis,
+                       "SELECT instance FROM Straggler GROUP BY instance HAVING count(*) > 1 ORDER "
+                       "BY sum(mean_excess_ns) DESC, instance LIMIT 8",
+                       try_machine, stage, err) &&
+              each_row(stage->analysis,
                        "SELECT communicator, operation, max(usual_ns / transfer_ns) FROM "
                        "Communicator WHERE is_slow GROUP BY communicator, operation ORDER BY "
                        "sum((transfer_ns - usual_ns) * matches) DESC, communicator, operation "
@@ -417,6 +455,7 @@ static void free_step(struct replayed_step *step)
 bool stage_replays(struct fleet_analysis *analysis, struct error *err)
 {
     struct replay_stage stage = {.analysis = analysis};
+    intern_init(&stage.machines);
     bool ok = each_row(analysis,
                        "SELECT step, role, rank, device_idx FROM ReplayStep ORDER BY step, role, "
                        "rank, device_idx",
@@ -427,5 +466,6 @@ bool stage_replays(struct fleet_analysis *analysis, struct error *err)
         free_step(step);
     array_free(&stage.steps);
     array_free(&stage.late);
+    intern_free(&stage.machines);
     return ok;
 }

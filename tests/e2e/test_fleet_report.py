@@ -214,6 +214,18 @@ def test_waits_of_ranks_add_up_to_those_of_collectives(pair):
     assert sum(row["came_last_count"] for row in waits) == len(matches)
 
 
+def test_a_slow_machine_is_one_finding(kymo, gen_run, tmp_path):
+    dataset = tmp_path / "runs"
+    options = ["--ranks", 16, "--machine-ranks", 4, "--tensor", 4, "--steps", 30]
+    plant(gen_run, dataset, "slow", options + [word for rank in range(8, 12) for word in ("--straggler", f"compute:{rank}:1.2")])
+    plant(gen_run, dataset, "sound", options)
+    report, sound = kymo.json("fleet", "report", dataset, "--format", "json")
+    finding, = report["findings"]
+    saved = report["step_ns"] - sound["step_ns"]
+    assert finding["rule"] == "slow-machine" and finding["title"] == "Machine node2 is slow in all steps"
+    assert finding["cost_ns"] == pytest.approx(saved, rel=0.1)
+
+
 def test_results_are_made_again_only_when_ranks_change(kymo, gen_run, tmp_path):
     dataset = tmp_path / "runs"
     options = ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12]
