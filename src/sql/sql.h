@@ -17,6 +17,10 @@ struct sql_result;
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
+/* For one query: of a dataset, opens only the tables that it names, as each takes time in
+ * proportion to the ranks. All if the query is NULL or names none. */
+bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
+                  struct error *err);
 /* Close its connections first. */
 void sql_close(struct sql_database *database);
 
