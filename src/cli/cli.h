@@ -150,7 +150,8 @@ struct session {
  * made of a capture for the time being. Returns the exit code. */
 struct profile_call {
     const char *place, *data_path;
-    const char *file; /* output; NULL: standard output */
+    const char *file;  /* output; NULL: standard output */
+    const char *query; /* the only one that will be run; NULL: any */
     unsigned long jobs;
     bool (*run)(const void *context, struct sql_connection *connection, const char *directory,
                 struct output *out, struct error *err);

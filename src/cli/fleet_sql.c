@@ -53,7 +53,12 @@ static int ask(const struct fleet_options *options, const struct question *quest
         return EXIT_FAILED;
     }
     const struct profile_call call = {
-        .place = options->dataset, .file = options->file, .run = answer, .context = question};
+        .place = options->dataset,
+        .file = options->file,
+        .query = question->query,
+        .run = answer,
+        .context = question,
+    };
     return on_tables(&call, options->dataset);
 }
 

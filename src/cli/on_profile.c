@@ -11,7 +11,8 @@ static bool connect_and_run(const struct profile_call *call, const char *directo
 {
     struct sql_database *database = NULL;
     struct sql_connection *connection = NULL;
-    bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err);
+    bool ok = sql_open_for(&database, directory, call->query, err) &&
+              sql_connect(&connection, database, err);
     if (ok) {
         struct interrupt *interrupt = interrupt_start(connection);
         ok = call->run(call->context, connection, directory, out, err);

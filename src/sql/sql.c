@@ -112,14 +112,20 @@ bool sql_open(struct sql_database **database, const char *directory, struct erro
     return sql_open_within(database, directory, &(struct sql_limits){0}, err);
 }
 
+bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
+                  struct error *err)
+{
+    return sql_open_in(database, directory, query, &(struct engine){0}, err);
+}
+
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err)
 {
-    return sql_open_in(database, directory, &(struct engine){.limits = *limits}, err);
+    return sql_open_in(database, directory, NULL, &(struct engine){.limits = *limits}, err);
 }
 
-bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
-                 struct error *err)
+bool sql_open_in(struct sql_database **database, const char *directory, const char *query,
+                 const struct engine *engine, struct error *err)
 {
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
     opened->engine = *engine;
@@ -127,8 +133,8 @@ bool sql_open_in(struct sql_database **database, const char *directory, const st
     bool ok = real != NULL;
     if (!ok)
         error_in_file(err, directory, "cannot open: %s", strerror(errno));
-    ok =
-        ok && check_path(real, err) && tables_find(&opened->tables, real, err) && fill(opened, err);
+    ok = ok && check_path(real, err) && tables_find(&opened->tables, real, query, err) &&
+         fill(opened, err);
     free(real);
     if (!ok) {
         sql_close(opened);

@@ -21,6 +21,10 @@ bool sql_open_within(struct sql_database **database, const char *directory,
  * files. Only files below the directories, which are absolute, are read and written. */
 bool sql_open_directories(struct sql_database **database, const char *const *directories,
                           size_t count, const struct sql_limits *limits, struct error *err);
+/* For one query: of a dataset, opens only the tables that it names, as each takes time in
+ * proportion to the ranks. All if the query is NULL or names none. */
+bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
+                  struct error *err);
 /* Close its connections first. */
 void sql_close(struct sql_database *database);
 

@@ -30,8 +30,10 @@ struct sql_tables {
     ARRAY(struct sql_table) tables; /* sorted by name */
 };
 
-/* directory must be absolute. Missing or duplicate parts become the table's problem. */
-bool tables_find(struct sql_tables *tables, const char *directory, struct error *err);
+/* directory must be absolute. For a query, only tables that it names: see sql_open_for. Missing or
+ * duplicate parts become the table's problem. */
+bool tables_find(struct sql_tables *tables, const char *directory, const char *query,
+                 struct error *err);
 void table_set_problem(struct sql_table *table, const struct error *problem);
 void tables_free(struct sql_tables *tables);
 

@@ -39,11 +39,11 @@ bool dataset_check(const char *dataset, struct error *err)
     char *path = path_format("%s/" DATASET_FILE, dataset);
     int64_t version;
     bool ok = true;
-    if (access(path, F_OK) != 0)
-        ok = error_in_file(err, dataset,
-                           errno == ENOENT ? "is not a dataset; kymo fleet add makes one"
-                                           : "cannot open: %s",
-                           strerror(errno));
+    if (access(path, F_OK) != 0) {
+        bool is_missing = errno == ENOENT && access(dataset, F_OK) == 0;
+        ok = is_missing ? error_in_file(err, dataset, "is not a dataset; kymo fleet add makes one")
+                        : error_in_file(err, dataset, "cannot open: %s", strerror(errno));
+    }
     ok = ok && read_mark(path, &version, err);
     if (ok && version != DATASET_VERSION)
         ok = error_in_file(err, path, "is of version %lld; this program reads version %d",
