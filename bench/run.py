@@ -482,6 +482,27 @@ def python():
     row("import kymo.profiler", seconds * 1e3, "ms", 20)
 
 
+def fleet(workspace):
+    """Analyses of runs of 125, 250, ... ranks of 1,000 steps, to see how time and memory grow.
+
+    KYMO_BENCH_RANKS=10000 goes on to 10,000 ranks, for which 4 GB of disk must be free.
+    """
+    most, before = int(os.environ.get("KYMO_BENCH_RANKS", "1000")), None
+    for count in sorted({most // 8 // 8 * 8, most // 4 // 8 * 8, most}):
+        dataset = workspace / f"fleet-{count}"
+        made = run([PROGRAMS / "gen_run", "--ranks", count, "--steps", 1000, "--clocks", "1e6:20",
+                    "--straggler", f"compute:{count // 2}:1.1:300", "--straggler", "host:3:1.3:0:20", dataset])
+        size = sum(file.stat().st_size for file in dataset.rglob("*.parquet"))
+        done = run([KYMO, "fleet", "report", dataset])
+        note = f"{done.cpu:.1f} s of CPU, {done.memory / 1e6:.0f} MB resident; dataset {size / 1e6:.0f} MB, made in {made.seconds:.0f} s"
+        if before:
+            note += f"; for {count / before[0]:.1f} times the ranks {done.cpu / before[1].cpu:.1f} times the CPU, " \
+                    f"{done.memory / before[1].memory:.1f} times the memory"
+        row(f"fleet report, {count:,} ranks x 1,000 steps", done.seconds, "s", note=note)
+        before = count, done
+        shutil.rmtree(dataset)
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
@@ -492,6 +513,7 @@ def main():
         containers()
         neuroncore()
         ranks()
+        fleet(workspace)
         device_profiles()
         xplane()
         kineto()

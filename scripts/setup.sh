@@ -11,7 +11,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev
 command -v npm >/dev/null || packages+=(nodejs npm)
 if [ "$purpose" = test ]; then
     packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv chromium chromium-headless-shell fonts-dejavu-core
-        mandoc)
+        mandoc default-jre-headless)
 fi
 
 missing_packages() {
@@ -95,10 +95,31 @@ unpack_influxdb() {
     mv "$folder" .tools/influxdb
 }
 
+# Apache Spark of the tests, with its Python package. Unpacked, as building a wheel of it takes minutes.
+unpack_spark() {
+    local version=4.3.0 folder
+    [ -d ".tools/spark-$version" ] && return
+    echo "setup: unpacking Spark for the tests"
+    mkdir -p .tools
+    folder=$(mktemp -d .tools/spark.XXXXXX)
+    if ! .venv/bin/pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+        --dest "$folder" "pyspark==$version" >"$folder/log" 2>&1 ||
+        ! tar -xzf "$folder/pyspark-$version.tar.gz" -C "$folder" --strip-components 1 2>>"$folder/log"; then
+        tail -n 20 "$folder/log" >&2
+        rm -rf "$folder"
+        echo "setup: could not unpack Spark" >&2
+        exit 1
+    fi
+    rm "$folder/pyspark-$version.tar.gz"
+    rm -rf .tools/spark-*
+    mv "$folder" ".tools/spark-$version"
+}
+
 install_packages
 install_npm
 if [ "$purpose" = test ]; then
     install_python
     unpack_influxdb
+    unpack_spark
 fi
 exit 0

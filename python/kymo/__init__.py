@@ -6,7 +6,7 @@
 >>> profile = kymo.open("logs")                      # doctest: +SKIP
 >>> profile.sql("SELECT name, sum(duration_ns) FROM SystemProfileEvents GROUP BY name")   # doctest: +SKIP
 
-The submodules are imported when they are used: ``kymo.profiler`` records, ``kymo.open`` and ``kymo.data`` read,
+The submodules are imported when they are used: ``kymo.profiler`` records, ``kymo.open`` and ``kymo.data`` read, ``kymo.fleet`` collects ranks,
 ``kymo.torch`` and ``kymo.neuron`` work with the profilers of PyTorch and torch-neuronx.
 """
 
@@ -16,17 +16,17 @@ TYPE_CHECKING = False  # `typing` takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from kymo import data, neuron, profiler, torch
+    from kymo import data, fleet, neuron, profiler, torch
     from kymo.profile import Profile
     from kymo.profile import open_profile as open
 
 __version__ = "0.1.0"
-__all__ = ["Profile", "__version__", "data", "neuron", "open", "profiler", "torch"]
+__all__ = ["Profile", "__version__", "data", "fleet", "neuron", "open", "profiler", "torch"]
 
 
 def __getattr__(name: str) -> Any:
     import importlib
-    if name in ("data", "neuron", "profiler", "torch"):
+    if name in ("data", "fleet", "neuron", "profiler", "torch"):
         return importlib.import_module("kymo." + name)
     if name in ("Profile", "open"):
         module = importlib.import_module("kymo.profile")

@@ -33,7 +33,62 @@ def open_profile(path: os.PathLike[str] | str) -> Profile:
     return Profile(name)
 
 
-class Profile:
+class Tables:
+    """Tables that the program answers queries about."""
+
+    def sql(self, query: str, format: str = "arrow") -> Any:
+        """The result of a query, with DuckDB's SQL: a pyarrow.Table, a pandas.DataFrame (format="pandas") or a list of dicts
+        (format="rows", which needs no other package).
+
+        >>> profile.sql("SELECT name, sum(duration_ns)/1e6 AS ms FROM SystemProfileEvents GROUP BY ALL",
+        ...             format="pandas")                             # doctest: +SKIP
+        """
+        if format == "rows":
+            return list(self._rows(query))
+        if format == "arrow":
+            return self._arrow(query)
+        if format == "pandas":
+            return self._arrow(query).to_pandas()
+        from kymo._options import nearest
+        formats = ("arrow", "pandas", "rows")
+        raise ValueError(f"format must be one of {', '.join(formats)}, not {format!r}{nearest(format, formats)}")
+
+    def _query(self, query: str, format: str) -> str:
+        """The answer of the program as text: "csv" or "json"."""
+        raise NotImplementedError
+
+    def _rows(self, query: str) -> Iterator[_Row]:
+        yield from json.loads(self._query(query, "json"))
+
+    def _arrow(self, query: str) -> Any:
+        import io
+
+        import pyarrow
+        import pyarrow.csv
+        described = query.strip().rstrip(";")
+        try:
+            types = {row["column_name"]: row["column_type"] for row in self._rows(f"DESCRIBE ({described}\n)")}
+        except ValueError:
+            types = {}  # of DESCRIBE and the like: all is text
+        content = self._query(query, "csv").encode(errors="surrogateescape")
+        if not content.strip():
+            return pyarrow.table({})
+        nested = {name for name, kind in types.items() if kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))}
+        columns = {name: _arrow_type(pyarrow, kind) for name, kind in types.items() if name not in nested}
+        for name in nested:
+            columns[name] = pyarrow.string()
+        table = pyarrow.csv.read_csv(
+            io.BytesIO(content), parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=columns, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""],
+                true_values=["true"], false_values=["false"]))
+        for name in nested:
+            values = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pyarrow.array(values))
+        return table
+
+
+class Profile(Tables):
     """A profile. Its tables are made when they are first needed, in a temporary directory that goes with the object."""
 
     def __init__(self, path: str) -> None:
@@ -72,23 +127,6 @@ class Profile:
         """
         yield from self._rows(f"SELECT * FROM SystemProfileEvents WHERE {where} ORDER BY start_ts, id")
 
-    def sql(self, query: str, format: str = "arrow") -> Any:
-        """The result of a query, with DuckDB's SQL: a pyarrow.Table, a pandas.DataFrame (format="pandas") or a list of dicts
-        (format="rows", which needs no other package).
-
-        >>> profile.sql("SELECT name, sum(duration_ns)/1e6 AS ms FROM SystemProfileEvents GROUP BY ALL",
-        ...             format="pandas")                             # doctest: +SKIP
-        """
-        if format == "rows":
-            return list(self._rows(query))
-        if format == "arrow":
-            return self._arrow(query)
-        if format == "pandas":
-            return self._arrow(query).to_pandas()
-        from kymo._options import nearest
-        formats = ("arrow", "pandas", "rows")
-        raise ValueError(f"format must be one of {', '.join(formats)}, not {format!r}{nearest(format, formats)}")
-
     @property
     def data(self) -> ProfileData:
         """The capture as planes, lines and events, as jaxlib's ProfileData."""
@@ -114,36 +152,6 @@ class Profile:
                                 input=query.encode())
         except _program.ProgramError as problem:
             raise ValueError(str(problem)) from None
-
-    def _rows(self, query: str) -> Iterator[_Row]:
-        yield from json.loads(self._query(query, "json"))
-
-    def _arrow(self, query: str) -> Any:
-        import io
-
-        import pyarrow
-        import pyarrow.csv
-        described = query.strip().rstrip(";")
-        try:
-            types = {row["column_name"]: row["column_type"] for row in self._rows(f"DESCRIBE ({described}\n)")}
-        except ValueError:
-            types = {}  # of DESCRIBE and the like: all is text
-        content = self._query(query, "csv").encode(errors="surrogateescape")
-        if not content.strip():
-            return pyarrow.table({})
-        nested = {name for name, kind in types.items() if kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))}
-        columns = {name: _arrow_type(pyarrow, kind) for name, kind in types.items() if name not in nested}
-        for name in nested:
-            columns[name] = pyarrow.string()
-        table = pyarrow.csv.read_csv(
-            io.BytesIO(content), parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=columns, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""],
-                true_values=["true"], false_values=["false"]))
-        for name in nested:
-            values = [None if text is None else json.loads(text) for text in table.column(name).to_pylist()]
-            table = table.set_column(table.column_names.index(name), name, pyarrow.array(values))
-        return table
 
     # ---- The page ---------------------------------------------------------------------------------------------------------
 

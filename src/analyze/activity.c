@@ -2,7 +2,7 @@
  * Analysis pass: how devices spent their time. Merges the streams of each device in time order:
  * when it worked, what ran alone, where it waited. Devices are processed in parallel.
  */
-#include "analyze/step_breakdown.h"
+#include "analyze/rank_steps.h"
 
 /* Shorter gaps are what a device needs between two kernels that are queued already: 1 to 2 us. */
 static const int64_t MIN_GAP_PS = 3000000;
@@ -75,7 +75,8 @@ struct merge {
     const struct analysis *analysis;
     struct device_activity *activity;
     struct breakdown_sweep *sweep; /* NULL without steps */
-    uint64_t last_work;            /* label and type of the last event, and its kind */
+    struct rank_sweep *ranks;
+    uint64_t last_work; /* label and type of the last event, and its kind */
     enum work_kind last_kind;
     struct idmap kinds; /* by label and type */
     const uint8_t *device_class;
@@ -129,6 +130,7 @@ static void add_work(struct merge *merge, const struct lane_events *events,
     struct device_activity *activity = merge->activity;
     if (merge->sweep)
         add_to_steps(merge, events, cursor);
+    rank_sweep_work(merge->ranks, (struct event_ref){cursor->track, cursor->event});
     enum device_class class = merge->device_class[events->type[cursor->event]];
     if (class == DEVICE_WAIT)
         return;
@@ -147,9 +149,17 @@ static void add_work(struct merge *merge, const struct lane_events *events,
                 add_saturated(merge->without_ps[i], cover(&merge->without_to[i], start, end));
 }
 
+/* What steps are made of, by device. */
+struct device_steps {
+    breakdown_list windows;
+    rank_kernel_list kernels;
+    event_ref_list collectives;
+};
+
 static void merge_lanes(const struct analysis *analysis, const track_list *lanes,
-                        struct device_activity *activity, breakdown_list *steps)
+                        struct device_activity *activity, struct device_steps *steps)
 {
+    breakdown_list *windows = &steps->windows;
     struct cursor *heap = mem_alloc(lanes->count * sizeof *heap);
     size_t size = 0;
     for (size_t i = 0; i < lanes->count; i++) {
@@ -160,8 +170,9 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
         sift_down(heap, size, i - 1);
     struct merge merge = {.analysis = analysis,
                           .activity = activity,
-                          .sweep =
-                              steps->count ? breakdown_begin(steps->items, steps->count) : NULL,
+                          .sweep = windows->count ? breakdown_begin(windows->items, windows->count)
+                                                  : NULL,
+                          .ranks = rank_sweep_begin(analysis, windows->items, windows->count),
                           .last_work = UINT64_MAX,
                           .device_class = analysis->device_class,
                           .covered_to = INT64_MIN,
@@ -181,6 +192,7 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
         activity->alone_ps[i] = sub_saturated(activity->work_ps, merge.without_ps[i]);
     if (merge.sweep)
         breakdown_end(merge.sweep);
+    rank_sweep_end(merge.ranks, &steps->kernels, &steps->collectives);
     idmap_free(&merge.kinds);
     mem_free(heap);
 }
@@ -251,9 +263,9 @@ static struct step_range *step_ranges(const struct analysis *analysis)
 
 struct pass {
     const struct analysis *analysis;
-    breakdown_list *steps;   /* by activity */
-    bool has_breakdowns;     /* devices and steps are not too many */
-    const track_list *lanes; /* by source track */
+    struct device_steps *steps; /* by activity */
+    bool has_breakdowns;        /* devices and steps are not too many */
+    const track_list *lanes;    /* by source track */
     activity_list *activities;
 };
 
@@ -284,12 +296,13 @@ static bool measure_device(void *context, size_t index, unsigned worker)
         activity->to_ps = last;
     }
     if (working.count > 0) {
-        breakdown_list *steps = &pass->steps[index];
+        struct device_steps *own = &pass->steps[index];
+        breakdown_list *steps = &own->windows;
         if (first <= last && pass->has_breakdowns)
             breakdown_windows(analysis,
                               catalog_ancestor(analysis->catalog, activity->device, TRACK_PROCESS),
                               NO_INDEX, steps);
-        merge_lanes(analysis, &working, activity, steps);
+        merge_lanes(analysis, &working, activity, own);
         add_host_time(analysis, activity, steps);
         breakdown_finish(steps->items, steps->count);
     }
@@ -297,6 +310,21 @@ static bool measure_device(void *context, size_t index, unsigned worker)
         activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is exacter */
     array_free(&working);
     return true;
+}
+
+/* What ranks are compared by. */
+static void gather_ranks(struct analysis *analysis, struct device_steps *steps, uint32_t device)
+{
+    struct rank_kernel *kernel;
+    array_each (kernel, &steps->kernels) {
+        kernel->device = device;
+        *array_push(&analysis->rank_kernels) = *kernel;
+    }
+    const struct event_ref *work;
+    array_each (work, &steps->collectives)
+        *array_push(&analysis->collectives) = *work;
+    array_free(&steps->kernels);
+    array_free(&steps->collectives);
 }
 
 /* Breakdowns by device and step; of processes that have no device at work, by the host. */
@@ -308,12 +336,13 @@ static void gather_steps(struct analysis *analysis, struct pass *pass)
         uint32_t source = pass->activities->items[i].device;
         uint32_t device = idmap_get(&analysis->device_by_track, source);
         struct step_breakdown *step;
-        array_each (step, &pass->steps[i]) {
+        array_each (step, &pass->steps[i].windows) {
             step->device = device;
             *array_push(&analysis->breakdowns) = *step;
             has_device[catalog_ancestor(catalog, source, TRACK_PROCESS)] = true;
         }
-        array_free(&pass->steps[i]);
+        array_free(&pass->steps[i].windows);
+        gather_ranks(analysis, &pass->steps[i], device);
     }
     breakdown_hosts(analysis, has_device);
     mem_free(has_device);

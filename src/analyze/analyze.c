@@ -88,6 +88,8 @@ void analysis_free(struct analysis *analysis)
     idmap_free(&analysis->device_by_track);
     array_free(&analysis->device_operations);
     array_free(&analysis->breakdowns);
+    array_free(&analysis->rank_kernels);
+    array_free(&analysis->collectives);
     array_free(&analysis->findings);
     arena_free(&analysis->finding_texts);
     array_free(&analysis->calls);

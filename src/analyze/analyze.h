@@ -364,11 +364,35 @@ enum step_part {
     PART_OTHER, /* the rest */
     STEP_PARTS,
 };
+
+/* What a device does, when ranks are compared. */
+enum rank_class { RANK_COMPUTE, RANK_COMMUNICATION, RANK_COPY, RANK_CLASSES };
+
+/* What a device did in a step, when ranks are compared. compute_ps, exposed_ps, copy_ps and idle
+ * time are disjoint: what communicates while something computes is in overlap_ps, too, and copies
+ * count where nothing else goes on. */
+struct rank_figures {
+    int64_t compute_ps, exposed_ps, overlap_ps, copy_ps;
+    int64_t idle_host_ps, idle_kernel_ps; /* the rest of the step is idle for other reasons */
+    uint32_t kernels, collectives;
+    int64_t hash; /* of the names of the kernels that compute longest */
+};
+
 struct step_breakdown {
     uint32_t device, step; /* indexes; the device is NO_INDEX where there is none */
     int64_t start_ps, end_ps;
     int64_t parts_ps[STEP_PARTS];
     int64_t idle_ps, infeed_ps, outfeed_ps;
+    struct rank_figures rank;
+};
+
+/* A kernel in a step of a device, or all that are not listed. */
+struct rank_kernel {
+    uint32_t device, step; /* indexes */
+    uint32_t name;         /* string; STRING_NONE: those that are not listed */
+    enum rank_class class;
+    uint64_t count;
+    int64_t total_ps;
 };
 
 struct analysis {
@@ -393,6 +417,8 @@ struct analysis {
     struct idmap device_by_track;                     /* source track -> index in devices */
     ARRAY(struct device_operation) device_operations; /* by device, most self time first */
     ARRAY(struct step_breakdown) breakdowns;          /* by device and step */
+    ARRAY(struct rank_kernel) rank_kernels;           /* by device */
+    ARRAY(struct event_ref) collectives;              /* on devices, by device and start */
     struct summary summary;
     finding_list findings; /* the costliest first */
     struct arena finding_texts;

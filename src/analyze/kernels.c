@@ -244,6 +244,21 @@ enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
     return kind == WORK_KINDS ? kinds[kernel_precision(analysis, type, operation)] : kind;
 }
 
+enum rank_class rank_class_of(const struct analysis *analysis, uint32_t type)
+{
+    struct text name = catalog_type_label(analysis->catalog, type);
+    enum work_kind kind =
+        (enum work_kind)(traits_of(analysis, type) >> TRAITS_KIND_SHIFT & TRAITS_KIND);
+    if (kind == WORK_AROUND)
+        return RANK_CLASSES;
+    if (kind == WORK_COLLECTIVES)
+        return RANK_COMMUNICATION;
+    return kind != WORK_KINDS || text_starts(name, TEXT("Memcpy")) ||
+                   text_starts(name, TEXT("Memset"))
+               ? RANK_COPY
+               : RANK_COMPUTE;
+}
+
 /* Kernels that XLA generates are named after their operation alone: those with products of matrices
  * use the units for them, for all types that these have. */
 bool kernel_uses_matrix_units(const struct analysis *analysis, uint32_t type,

@@ -98,6 +98,8 @@ enum work_kind {
 };
 enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
                             const struct operation *operation);
+/* The class of an event type; RANK_CLASSES: a frame around other work, or a wait. */
+enum rank_class rank_class_of(const struct analysis *analysis, uint32_t type);
 /* The type of the numbers in an HLO text: "f32" of "%x = f32[8] fusion(bf16[8] %y)"; of a product
  * of matrices, that of what it multiplies. */
 struct text type_in_expression(struct text expression, bool is_product);

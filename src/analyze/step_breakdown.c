@@ -7,21 +7,10 @@
 
 #include "analyze/findings.h"
 
-/* Steps that are open at the same time; those that begin in more have no breakdown. */
-enum { MAX_OPEN = 64 };
-
-struct breakdown_walk {
-    struct step_breakdown *windows; /* by start */
-    size_t count, next;
-    size_t open_count;
-    struct step_breakdown *open[MAX_OPEN];
-};
-
-/* Adds a piece of time to a column of the steps it is in; pieces come in order. */
-static void walk_add(struct breakdown_walk *walk, int64_t from, int64_t to, size_t offset)
+void breakdown_add(struct breakdown_walk *walk, int64_t from, int64_t to, size_t offset)
 {
     while (walk->next < walk->count && walk->windows[walk->next].start_ps < to &&
-           walk->open_count < MAX_OPEN)
+           walk->open_count < BREAKDOWN_OPEN)
         walk->open[walk->open_count++] = &walk->windows[walk->next++];
     for (size_t i = 0; i < walk->open_count;) {
         struct step_breakdown *step = walk->open[i];
@@ -73,11 +62,11 @@ static void sweep_to(struct breakdown_sweep *sweep, int64_t to)
             return; /* nothing runs */
         until = sweep->end_ps[kind] < to ? sweep->end_ps[kind] : to;
         sweep->now_ps = until;
-        walk_add(&sweep->walk, from, until, part_offset(parts[kind]));
+        breakdown_add(&sweep->walk, from, until, part_offset(parts[kind]));
         if (kind == WORK_INFEED)
-            walk_add(&sweep->walk, from, until, offsetof(struct step_breakdown, infeed_ps));
+            breakdown_add(&sweep->walk, from, until, offsetof(struct step_breakdown, infeed_ps));
         if (kind == WORK_OUTFEED)
-            walk_add(&sweep->walk, from, until, offsetof(struct step_breakdown, outfeed_ps));
+            breakdown_add(&sweep->walk, from, until, offsetof(struct step_breakdown, outfeed_ps));
     }
 }
 
@@ -123,7 +112,7 @@ static void take_part(void *context, const struct host_range *range, const struc
     };
     (void)range;
     if (parts[part->class] != PART_OTHER)
-        walk_add(context, part->from_ps, part->to_ps, part_offset(parts[part->class]));
+        breakdown_add(context, part->from_ps, part->to_ps, part_offset(parts[part->class]));
 }
 
 static bool by_lane(const void *a, const void *b, const void *context)
@@ -173,7 +162,7 @@ static bool by_window(const void *a, const void *b, const void *context)
 /* Leaves out steps that begin while too many others are open. */
 static void drop_crowded(breakdown_list *list)
 {
-    int64_t ends[MAX_OPEN];
+    int64_t ends[BREAKDOWN_OPEN];
     size_t open = 0, kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct step_breakdown *step = &list->items[i];
@@ -182,7 +171,7 @@ static void drop_crowded(breakdown_list *list)
                 ends[k] = ends[--open];
             else
                 k++;
-        if (open == MAX_OPEN)
+        if (open == BREAKDOWN_OPEN)
             continue;
         ends[open++] = step->end_ps;
         list->items[kept++] = *step;

@@ -14,6 +14,18 @@ typedef ARRAY(struct step_breakdown) breakdown_list;
 void breakdown_windows(const struct analysis *analysis, uint32_t process, uint32_t device,
                        breakdown_list *list);
 
+/* Steps that are open at the same time; those that begin in more have no breakdown. */
+enum { BREAKDOWN_OPEN = 64 };
+/* Steps by start, passed in the order of time. */
+struct breakdown_walk {
+    struct step_breakdown *windows;
+    size_t count, next;
+    size_t open_count;
+    struct step_breakdown *open[BREAKDOWN_OPEN];
+};
+/* Adds a piece of time to a column of the steps it is in; pieces come in order. */
+void breakdown_add(struct breakdown_walk *walk, int64_t from, int64_t to, size_t offset);
+
 /* Takes work in the order of starts, then frees the sweep and sets the steps' idle times. */
 struct breakdown_sweep;
 struct breakdown_sweep *breakdown_begin(struct step_breakdown *windows, size_t count);

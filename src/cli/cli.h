@@ -61,10 +61,10 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_capture, command_convert, command_diff, command_info,
-    command_inspect, command_nccom_test, command_neff, command_recommend, command_recover,
-    command_serve, command_show_session, command_sql, command_stats, command_timeline, command_tool,
-    command_view, command_xprof;
+extern const struct command command_capture, command_convert, command_diff, command_fleet,
+    command_info, command_inspect, command_nccom_test, command_neff, command_recommend,
+    command_recover, command_serve, command_show_session, command_sql, command_stats,
+    command_timeline, command_tool, command_view, command_xprof;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -150,6 +150,8 @@ struct session {
  * made of a capture for the time being. Returns the exit code, with a message on failure. */
 struct tables_call {
     const char *place, *data_path;
+    const char *query; /* the only one that will be run; NULL: any */
+    bool is_directory; /* place is a directory of tables, not to be looked for */
     unsigned long jobs;
     bool (*run)(void *context, struct sql_connection *connection, const char *directory,
                 struct error *err);
@@ -159,13 +161,19 @@ int on_tables(const struct tables_call *call);
 /* The same, for what writes an answer. */
 struct profile_call {
     const char *place, *data_path;
-    const char *file; /* output; NULL: standard output */
+    const char *file;  /* output; NULL: standard output */
+    const char *query; /* the only one that will be run; NULL: any */
+    bool is_directory; /* as above */
     unsigned long jobs;
     bool (*run)(const void *context, struct sql_connection *connection, const char *directory,
                 struct output *out, struct error *err);
     const void *context;
 };
 int on_profile(const struct profile_call *call);
+/* Reads a query from standard input, for "-", with a 0 at its end; free it with output_discard. */
+bool read_query(struct output *query, struct error *err);
+/* Writes the summary of a profile to a file. */
+bool write_summary_file(const struct analysis *analysis, const char *path, struct error *err);
 
 /* Which part of a capture to read. */
 struct choice {

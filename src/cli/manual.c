@@ -27,7 +27,7 @@ static const struct entry variables[] = {
     {"INFLUX_ORG", " view ", "organization on that server"},
     {"INFLUX_TOKEN", " view ", "access token for that server"},
     {"KYMO_CUPTI", " inspect ", "libcupti to load instead of the one the command's CUDA has"},
-    {"KYMO_DUCKDB", " view serve info sql stats convert ",
+    {"KYMO_DUCKDB", " view serve info sql stats convert fleet ",
      "DuckDB library to load instead of the installed one"},
     {"KYMO_GPU_DETAIL", " inspect ", "as --gpu-detail; so for the other options of GPUs"},
     {"KYMO_HLO", " inspect ", "1: as --hlo"},
@@ -57,6 +57,9 @@ static const struct entry variables[] = {
     {"PYTHONPATH", " inspect ",
      "kept; with --torch-ops, a folder of Kymo's is prepended, whose sitecustomize also runs "
      "yours"},
+    {"RANK", " inspect ",
+     "rank of the command in its job, with WORLD_SIZE, which the capture keeps; also those of Open "
+     "MPI, PMI, JAX (JAX_PROCESS_ID) and Slurm (SLURM_PROCID)"},
     {"TMPDIR", ALL_COMMANDS,
      "directory for temporary files of large captures (default: /var/tmp), and for logs of "
      "nccom-test (default: /tmp)"},

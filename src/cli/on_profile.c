@@ -12,7 +12,8 @@ static int on_directory(const struct tables_call *call, const char *directory)
     struct sql_connection *connection = NULL;
     struct error err;
     bool interrupted = false;
-    bool ok = sql_open(&database, directory, &err) && sql_connect(&connection, database, &err);
+    bool ok = sql_open_for(&database, directory, call->query, &err) &&
+              sql_connect(&connection, database, &err);
     if (ok) {
         struct interrupt *interrupt = interrupt_start(connection);
         ok = call->run(call->context, connection, directory, &err);
@@ -60,6 +61,8 @@ int on_tables(const struct tables_call *call)
 {
     struct error err;
     char *directory;
+    if (call->is_directory)
+        return on_directory(call, call->place);
     if (profile_find(call->data_path, call->place, &directory, &err)) {
         int result = on_directory(call, directory);
         mem_free(directory);
@@ -94,6 +97,8 @@ int on_profile(const struct profile_call *call)
     }
     int result = on_tables(&(struct tables_call){.place = call->place,
                                                  .data_path = call->data_path,
+                                                 .query = call->query,
+                                                 .is_directory = call->is_directory,
                                                  .jobs = call->jobs,
                                                  .run = write_answer,
                                                  .context = &writing});

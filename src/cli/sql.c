@@ -51,8 +51,7 @@ struct sql_options {
     unsigned long limit, timeout_s;
 };
 
-/* Reads the query from standard input, for "-". */
-static bool read_query(struct output *query, struct error *err)
+bool read_query(struct output *query, struct error *err)
 {
     output_memory(query);
     for (ssize_t got = 1; got > 0;) {

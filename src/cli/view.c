@@ -1,6 +1,7 @@
 /*
  * kymo view: processes a capture into a profile and shows it, or writes another format.
  */
+#include "cli/fleet_options.h"
 #include "cli/view_options.h"
 
 #include <fcntl.h>
@@ -22,7 +23,8 @@ const struct command command_view = {
              "their NEFF; uncompressed, or compressed with "
              "gzip or zstd. The format is detected from the content, not the name.\n\n"
              "Other output formats replace the profile: a summary as text or JSON, all data as "
-             "JSON, a Perfetto trace, or points for InfluxDB.",
+             "JSON, a Perfetto trace, or points for InfluxDB. dataset adds the tables to those of "
+             "other ranks, as kymo fleet add does.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
@@ -34,14 +36,15 @@ const struct command command_view = {
             "run.xplane.pb.gz --output-format json --output-file run.json",
             "run.xplane.pb --output-format parquet --output-file tables",
             "run.xplane.pb --output-format perfetto --output-file run.pftrace",
+            "rank-3.json.gz --output-format dataset --output-file runs --run night",
             "run.xplane.pb --output-format db --db-org lab --db-bucket profiles",
             NULL,
         },
     .run = view,
 };
 
-static const char *const formats[] = {
-    "parquet", "summary-text", "summary-json", "json", "perfetto", "db", NULL};
+static const char *const formats[] = {"parquet",  "summary-text", "summary-json", "json",
+                                      "perfetto", "db",           "dataset",      NULL};
 
 #define NO_PROGRESS ULONG_MAX
 
@@ -98,6 +101,36 @@ static int check_db_options(const struct view_options *options)
     return EXIT_USAGE;
 }
 
+static int check_dataset_options(const struct view_options *options)
+{
+    const char *only = options->run                 ? "run"
+                       : options->instance          ? "instance"
+                       : options->rank != NOT_GIVEN ? "rank"
+                                                    : NULL;
+    const struct choice *choice = &options->choice;
+    const char *refused = choice->filter.cores       ? "system-trace-filter-neuron-core"
+                          : choice->filter.types     ? "system-trace-filter-event-type"
+                          : choice->filter.instances ? "system-trace-filter-instance-id"
+                          : choice->neff             ? "neff-path"
+                          : choice->nki_source_root  ? "nki-source-root"
+                          : choice->tracks_memory    ? "enable-memory-tracker"
+                          : options->ignore_system   ? "ignore-system-profile"
+                          : options->ignore_devices  ? "ignore-device-profile"
+                                                     : NULL;
+    bool is_dataset = is_format(options, "dataset");
+    if (only && !is_dataset)
+        fprintf(stderr, "%s view: --%s requires --output-format dataset\n", program_name(), only);
+    else if (is_dataset && refused)
+        fprintf(stderr, "%s view: --%s cannot be used with --output-format dataset\n",
+                program_name(), refused);
+    else if (is_dataset && !options->file)
+        fprintf(stderr, "%s view: --output-format dataset requires --output-file DIR\n",
+                program_name());
+    else
+        return EXIT_DONE;
+    return EXIT_USAGE;
+}
+
 /* Rejects combinations of options that contradict each other. */
 static int check_options(const struct view_options *options)
 {
@@ -130,12 +163,15 @@ static int check_options(const struct view_options *options)
                 program_name());
         return EXIT_USAGE;
     }
-    const char *given = options->data_path         ? "data-path"
-                        : is_format(options, "db") ? NULL /* --display-name applies */
-                        : options->display_name    ? "display-name"
-                        : options->force           ? "force"
-                        : options->ingest_only     ? "ingest-only"
-                                                   : NULL;
+    if (check_dataset_options(options) != EXIT_DONE)
+        return EXIT_USAGE;
+    bool takes_force = is_format(options, "parquet") || is_format(options, "dataset");
+    const char *given = options->data_path               ? "data-path"
+                        : is_format(options, "db")       ? NULL /* --display-name applies */
+                        : options->display_name          ? "display-name"
+                        : options->force && !takes_force ? "force"
+                        : options->ingest_only           ? "ingest-only"
+                                                         : NULL;
     if (given && !is_format(options, "parquet")) {
         fprintf(stderr, "%s view: --%s requires --output-format parquet\n", program_name(), given);
         return EXIT_USAGE;
@@ -190,6 +226,15 @@ static int run_view(const struct view_options *options, const char *operand)
     }
     if (is_format(options, "db"))
         return view_database(path, options);
+    if (is_format(options, "dataset"))
+        return fleet_add(&(struct fleet_options){.dataset = options->file,
+                                                 .operands = &path,
+                                                 .operand_count = 1,
+                                                 .run = options->run,
+                                                 .instance = options->instance,
+                                                 .rank = options->rank,
+                                                 .jobs = options->jobs,
+                                                 .force = options->force});
     return is_format(options, "parquet") ? view_profile(path, options)
                                          : view_document(path, options);
 }
@@ -200,7 +245,8 @@ static struct view_options default_options(void)
                                  .top = 15,
                                  .db_timeout = DB_DEFAULT_TIMEOUT,
                                  .serving = SERVING_DEFAULTS,
-                                 .progress_fd = NO_PROGRESS};
+                                 .progress_fd = NO_PROGRESS,
+                                 .rank = NOT_GIVEN};
 }
 
 static int check_and_run(struct view_options *options, const char *operand)
@@ -230,13 +276,20 @@ static int view(int count, char **arguments)
          "output format (default: parquet)", formats},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
          "output file (default: standard output); with parquet, a directory instead of the "
-         "workspace",
+         "workspace; with dataset, its directory",
          NULL},
+        {"run", 0, OPTION_TEXT, &options.run, "NAME",
+         "dataset: name of the run (default: of the capture's directory)", NULL},
+        {"rank", 0, OPTION_NUMBER, &options.rank, "N",
+         "dataset: number of the rank (default: found in the capture)", NULL},
+        {"instance", 0, OPTION_TEXT, &options.instance, "NAME",
+         "dataset: machine the rank ran on (default: found in the capture)", NULL},
         {"display-name", 0, OPTION_TEXT, &options.display_name, "NAME",
          "name of the profile (default: derived from the contents)", NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
          "workspace directory (default: ~/.local/share/kymo)", NULL},
-        {"force", 0, OPTION_FLAG, &options.force, NULL, "replace an existing profile", NULL},
+        {"force", 0, OPTION_FLAG, &options.force, NULL,
+         "replace an existing profile, or a rank of a dataset", NULL},
         {"ingest-only", 0, OPTION_FLAG, &options.ingest_only, NULL,
          "process the capture without showing it", NULL},
         {"system-trace-filter-neuron-core", 0, OPTION_TEXT, &options.choice.filter.cores, "CORES",

@@ -1,5 +1,5 @@
 /*
- * Options of kymo view, and its three kinds of output.
+ * Options of kymo view, and its kinds of output.
  */
 #ifndef KYMO_CLI_VIEW_OPTIONS_H
 #define KYMO_CLI_VIEW_OPTIONS_H
@@ -22,6 +22,8 @@ struct view_options {
     unsigned long db_timeout;
     struct serving serving;
     unsigned long progress_fd;
+    const char *run, *instance; /* of a rank in a dataset */
+    unsigned long rank;
 };
 
 static inline bool is_format(const struct view_options *options, const char *format)

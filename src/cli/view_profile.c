@@ -80,7 +80,7 @@ static bool find_target(const struct view_options *options, const struct session
     return true;
 }
 
-static bool write_summary(const struct analysis *analysis, const char *path, struct error *err)
+bool write_summary_file(const struct analysis *analysis, const char *path, struct error *err)
 {
     struct output out;
     if (!output_open(&out, path, err))
@@ -98,7 +98,7 @@ static bool process(struct session *session, const struct view_options *options,
         log_info("already processed; use --force to process it again");
         return true;
     }
-    struct profile_options profile = {.summarize = write_summary,
+    struct profile_options profile = {.summarize = write_summary_file,
                                       .target = target->place,
                                       .name = target->name[0] ? target->name : NULL,
                                       .version = KYMO_VERSION,

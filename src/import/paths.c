@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 char *path_join(const char *directory, const char *name)
 {
@@ -23,6 +24,23 @@ const char *path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+bool rank_in_name(const char *name, int64_t *rank)
+{
+    enum { MAX_RANK = 100000000 };
+    for (; *name; name++) {
+        if (strncasecmp(name, "rank", 4) != 0)
+            continue;
+        const char *at = name + 4;
+        at += *at && strchr("_-. ", *at) ? 1 : 0;
+        if (*at < '0' || *at > '9')
+            continue;
+        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < MAX_RANK; at++)
+            *rank = *rank * 10 + (*at - '0');
+        return true;
+    }
+    return false;
 }
 
 void paths_free(path_list *paths)

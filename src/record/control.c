@@ -79,6 +79,7 @@ static void describe(enum ring_clock clock)
     ssize_t size = readlink("/proc/self/exe", file->program, sizeof file->program - 1);
     file->program[size > 0 ? size : 0] = '\0';
     snprintf(file->process_name, sizeof file->process_name, "%s", capture.process_name);
+    environment_rank(&file->rank, &file->world_size);
     file->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     file->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     __atomic_store_n(&file->magic, RING_SESSION_MAGIC, __ATOMIC_RELEASE);

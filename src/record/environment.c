@@ -22,6 +22,41 @@ static void warn(const struct error *err)
         capture_warn(err);
 }
 
+static bool whole_number(const char *variable, uint32_t *number)
+{
+    const char *value = secure_getenv(variable);
+    char *end;
+    if (!value || *value < '0' || *value > '9')
+        return false;
+    errno = 0;
+    unsigned long long found = strtoull(value, &end, 10);
+    *number = (uint32_t)found;
+    return *end == '\0' && errno == 0 && found < UINT32_MAX / 2;
+}
+
+void environment_rank(uint32_t *rank, uint32_t *world_size)
+{
+    static const struct {
+        const char *rank, *size;
+    } launchers[] = {
+        {"RANK", "WORLD_SIZE"}, /* torchrun */
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+        {"PMI_RANK", "PMI_SIZE"},
+        {"JAX_PROCESS_ID", "JAX_NUM_PROCESSES"},
+        {"SLURM_PROCID", "SLURM_NTASKS"}, /* last: a task may start ranks of its own */
+    };
+    *rank = *world_size = 0;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        uint32_t number, size;
+        if (!whole_number(launchers[i].rank, &number))
+            continue;
+        *rank = number + 1;
+        if (whole_number(launchers[i].size, &size) && size > number)
+            *world_size = size;
+        return;
+    }
+}
+
 const char *environment_name(const char *variable, const char *text, const char *otherwise)
 {
     return secure_getenv(variable) == text ? variable : otherwise;

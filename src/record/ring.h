@@ -46,7 +46,7 @@
 #define RING_LANE_MAGIC    0x314E414C4F4D594BU
 
 enum {
-    RING_VERSION = 2,
+    RING_VERSION = 3,
     RING_HEADER_SIZE = 4096,
     RING_GUARD = 64,     /* records that may be half written; the most records of an event */
     RING_MOST_ARGS = 16, /* of one event */
@@ -195,7 +195,9 @@ struct ring_session {
     uint64_t drops;
     struct ring_dropped dropped[2];
     char instance[128], host[128], program[256], process_name[128];
-    uint32_t cpus, unused;
+    uint32_t cpus;
+    uint32_t rank; /* of its job, plus one; 0: unknown, as the next */
+    uint32_t world_size, unused;
     uint64_t memory_bytes;
     uint64_t samples; /* entries of `sample` that are whole */
     struct ring_sample sample[RING_CLOCK_SAMPLES];

@@ -334,6 +334,8 @@ static void write_who(struct writer *writer)
     to = encode_number(to, 11, writer->input->recovered);
     to = encode_number(to, 12, session->cpus);
     to = encode_number(to, 13, session->memory_bytes);
+    to = encode_number(to, 21, session->rank);
+    to = encode_number(to, 22, session->world_size);
     to = encode_fixed64(to, 7, (uint64_t)writer->clock.piece[0].ns);
     encode_used(&writer->file, to);
 }

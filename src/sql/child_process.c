@@ -162,7 +162,7 @@ int sql_child_main(sql_write *write)
         return 2;
     }
     struct engine engine = prepare_engine(&err);
-    if (!sql_open_in(&database, task.directory, &engine, &err) ||
+    if (!sql_open_in(&database, task.directory, task.query, &engine, &err) ||
         !sql_connect(&connection, database, &err))
         fail(SQL_UNREADABLE, &err);
     bool ok = task.request.is_list ? sql_list(&result, connection, &err)

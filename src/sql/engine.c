@@ -151,9 +151,27 @@ void put_path(struct output *out, const char *path, bool as_pattern)
     output_discard(&pattern);
 }
 
-/* Hive partitioning would turn folders named key=value into columns. */
+/* The files of all ranks; their places are columns. */
+static void put_partitions(struct output *out, const char *directory)
+{
+    struct output pattern;
+    output_memory(&pattern);
+    put_path(&pattern, directory, true);
+    pattern.size--; /* the quote */
+    output_write(out, pattern.data, pattern.size);
+    output_text(out, "/*/*/*/*.parquet', hive_partitioning = true, hive_types = "
+                     "{'run': VARCHAR, 'instance': VARCHAR, 'rank': BIGINT})");
+    output_discard(&pattern);
+}
+
+/* Elsewhere hive partitioning would turn folders named key=value into columns. */
 void put_files(struct output *out, const struct sql_file *files, size_t count)
 {
+    if (count == 1 && files[0].is_partitioned) {
+        output_text(out, "read_parquet(");
+        put_partitions(out, files[0].path);
+        return;
+    }
     output_text(out, "read_parquet([");
     for (size_t i = 0; i < count; i++) {
         output_text(out, i ? ", " : "");

@@ -37,9 +37,9 @@ void engine_close(struct engine *engine);
 bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
                     struct error *err);
 
-/* Like sql_open, in an open engine; takes ownership, also on failure. */
-bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
-                 struct error *err);
+/* Like sql_open_for, in an open engine; takes ownership, also on failure. */
+bool sql_open_in(struct sql_database **database, const char *directory, const char *query,
+                 const struct engine *engine, struct error *err);
 
 /* Runs one statement; fetch_chunk returns its rows. On failure *message is DuckDB's; free with
  * mem_free. */

@@ -9,6 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The table of the ranks of a dataset. */
+static bool is_rank_table(const struct sql_table *table)
+{
+    return table->files[0].is_partitioned && strcmp(table->name, "Rank") == 0;
+}
+
 /* Creates the view of a table; on failure sets its problem. */
 static void make_view(const struct engine *engine, struct duckdb_connection *connection,
                       struct sql_table *table)
@@ -23,6 +29,9 @@ static void make_view(const struct engine *engine, struct duckdb_connection *con
     put_quoted(&sql, '"', table->name);
     output_text(&sql, " AS FROM ");
     put_files(&sql, table->files, table->file_count);
+    /* Of ranks that are there: files of others are being written or removed. */
+    if (table->files[0].is_partitioned && !is_rank_table(table))
+        output_text(&sql, " SEMI JOIN Rank USING (run, instance, rank)");
     if (!engine_run(engine->duckdb, connection, output_sql(&sql), &message)) {
         message[strcspn(message, "\n")] = '\0';
         error_set(&problem, "%s", message);
@@ -39,8 +48,9 @@ static bool lock_down(const struct engine *engine, struct duckdb_connection *con
                       const struct sql_tables *tables, struct error *err)
 {
     struct output paths;
+    bool is_dataset = tables->files.items[0].is_partitioned;
     output_memory(&paths);
-    output_text(&paths, "SET allowed_paths = [");
+    output_text(&paths, is_dataset ? "SET allowed_directories = [" : "SET allowed_paths = [");
     const struct sql_file *file;
     array_each (file, &tables->files) {
         put_path(&paths, file->path, false);
@@ -73,8 +83,12 @@ static bool fill(struct sql_database *database, struct error *err)
         !engine_connect(&database->engine, &connection, err))
         return false;
     struct sql_table *table;
+    array_each (table, &database->tables.tables) /* which those of the other tables use */
+        if (is_rank_table(table))
+            make_view(&database->engine, connection, table);
     array_each (table, &database->tables.tables)
-        make_view(&database->engine, connection, table);
+        if (!is_rank_table(table))
+            make_view(&database->engine, connection, table);
     bool ok = lock_down(&database->engine, connection, &database->tables, err);
     database->engine.duckdb->disconnect(&connection);
     return ok;
@@ -98,14 +112,20 @@ bool sql_open(struct sql_database **database, const char *directory, struct erro
     return sql_open_within(database, directory, &(struct sql_limits){0}, err);
 }
 
+bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
+                  struct error *err)
+{
+    return sql_open_in(database, directory, query, &(struct engine){0}, err);
+}
+
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err)
 {
-    return sql_open_in(database, directory, &(struct engine){.limits = *limits}, err);
+    return sql_open_in(database, directory, NULL, &(struct engine){.limits = *limits}, err);
 }
 
-bool sql_open_in(struct sql_database **database, const char *directory, const struct engine *engine,
-                 struct error *err)
+bool sql_open_in(struct sql_database **database, const char *directory, const char *query,
+                 const struct engine *engine, struct error *err)
 {
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
     opened->engine = *engine;
@@ -113,8 +133,8 @@ bool sql_open_in(struct sql_database **database, const char *directory, const st
     bool ok = real != NULL;
     if (!ok)
         error_in_file(err, directory, "cannot open: %s", strerror(errno));
-    ok =
-        ok && check_path(real, err) && tables_find(&opened->tables, real, err) && fill(opened, err);
+    ok = ok && check_path(real, err) && tables_find(&opened->tables, real, query, err) &&
+         fill(opened, err);
     free(real);
     if (!ok) {
         sql_close(opened);

@@ -17,6 +17,14 @@ struct sql_result;
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
+/* A database without tables, for statements of the program's own, which make views and write
+ * files. Only files below the directories, which are absolute, are read and written. */
+bool sql_open_directories(struct sql_database **database, const char *const *directories,
+                          size_t count, const struct sql_limits *limits, struct error *err);
+/* For one query: of a dataset, opens only the tables that it names, as each takes time in
+ * proportion to the ranks. All if the query is NULL or names none. */
+bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
+                  struct error *err);
 /* Close its connections first. */
 void sql_close(struct sql_database *database);
 
@@ -33,6 +41,12 @@ void sql_interrupt(struct sql_connection *connection);
  */
 bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
                struct error *err);
+/* Runs a statement that is not the user's, whatever it is, and discards its rows. */
+bool sql_run(struct sql_connection *connection, const char *statement, struct error *err);
+/* Quotes text as SQL: ' for literals, " for identifiers. */
+void sql_put_quoted(struct output *out, char quote, const char *text);
+/* Quotes the path of a file to be read, which DuckDB takes as a pattern. */
+void sql_put_path(struct output *out, const char *path);
 /* Lists the tables with row counts and, if any are unusable, their problems. */
 bool sql_list(struct sql_result **result, struct sql_connection *connection, struct error *err);
 void sql_free(struct sql_result *result);

@@ -49,10 +49,10 @@ static void add_file(struct sql_tables *tables, const char *directory, const cha
         mem_free(path);
         return;
     }
-    struct sql_file *file = array_push(&tables->files);
-    size_t size = split_number(stem, &file->number);
-    file->path = path;
-    file->table = mem_copy_text(stem.data, size);
+    uint64_t number;
+    size_t size = split_number(stem, &number);
+    *array_push(&tables->files) =
+        (struct sql_file){.path = path, .table = mem_copy_text(stem.data, size), .number = number};
 }
 
 /* Names that differ only in case, which SQL ignores, become adjacent. */
@@ -122,17 +122,66 @@ static void group_files(struct sql_tables *tables)
     }
 }
 
-bool tables_find(struct sql_tables *tables, const char *directory, struct error *err)
+/* Tables of a dataset are directories; what begins with '_' or '.' is none. */
+static void add_directory(struct sql_tables *tables, const char *directory, const char *name)
+{
+    if (name[0] == '.' || name[0] == '_' || text_utf8_prefix(name, strlen(name)) != strlen(name))
+        return;
+    char *path = join_path(directory, name);
+    if (!file_is_directory(path)) {
+        mem_free(path);
+        return;
+    }
+    *array_push(&tables->files) = (struct sql_file){.path = path,
+                                                    .table = mem_copy_text(name, strlen(name)),
+                                                    .number = TABLE_WHOLE,
+                                                    .is_partitioned = true};
+}
+
+static bool is_dataset(const char *directory)
+{
+    struct stat status;
+    char *mark = join_path(directory, DATASET_MARK);
+    bool is_there = stat(mark, &status) == 0;
+    mem_free(mark);
+    return is_there;
+}
+
+/* Leaves out tables of a dataset that a query does not name, unless it names none. */
+static void keep_named(struct sql_tables *tables, const char *query)
+{
+    size_t named = 0, kept = 0;
+    for (size_t i = 0; i < tables->files.count; i++)
+        named += strcasestr(query, tables->files.items[i].table) != NULL;
+    for (size_t i = 0; i < tables->files.count && named > 0; i++) {
+        struct sql_file file = tables->files.items[i];
+        if (strcasestr(query, file.table) || strcmp(file.table, "Rank") == 0) {
+            tables->files.items[kept++] = file;
+        } else {
+            mem_free(file.path);
+            mem_free(file.table);
+        }
+    }
+    tables->files.count = named > 0 ? kept : tables->files.count;
+}
+
+bool tables_find(struct sql_tables *tables, const char *directory, const char *query,
+                 struct error *err)
 {
     *tables = (struct sql_tables){0};
     DIR *folder = opendir(directory);
     if (!folder)
         return error_in_file(err, directory, "cannot open: %s", strerror(errno));
+    bool is_partitioned = is_dataset(directory);
     for (const struct dirent *entry; (entry = readdir(folder));)
-        add_file(tables, directory, entry->d_name);
+        (is_partitioned ? add_directory : add_file)(tables, directory, entry->d_name);
     closedir(folder);
+    if (tables->files.count == 0 && is_partitioned)
+        return error_in_file(err, directory, "the dataset has no ranks yet");
     if (tables->files.count == 0)
         return error_in_file(err, directory, "not a profile: no Parquet files found");
+    if (is_partitioned && query)
+        keep_named(tables, query);
     qsort(tables->files.items, tables->files.count, sizeof *tables->files.items, compare_files);
     group_files(tables);
     check_tables(tables);

@@ -333,6 +333,7 @@ static void workers_make(struct event_sink *sink)
         for (size_t k = 0; k < KNOWN_DETAILS; k++)
             worker->details[k].string = INTERN_NONE;
         output_memory(&worker->text);
+        intern_init(&worker->collective_texts);
         for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++)
             rows_init(&worker->rows[table], &table_schemas[table]);
     }
@@ -345,6 +346,8 @@ static void workers_free(struct event_sink *sink)
         parquet_encoder_free(worker->encoder);
         output_discard(&worker->text);
         array_free(&worker->rest);
+        array_free(&worker->collectives);
+        intern_free(&worker->collective_texts);
         for (size_t table = FIRST_TABLE; table < MADE_TABLES; table++) {
             rows_free(&worker->rows[table]);
             array_free(&worker->records[table]);
@@ -359,6 +362,7 @@ bool make_event_tables(struct profile_maker *maker, struct error *err)
     describe_lanes(&sink);
     workers_make(&sink);
     bool ok = source_read(maker->source, &sink.sink, maker->pool, err);
+    gather_collective_facts(&sink);
     workers_free(&sink);
     mem_free(sink.locations);
     mem_free(sink.roles);

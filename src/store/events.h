@@ -59,6 +59,10 @@ enum role {
     ROLE_GROUP_DESCRIPTION,
     ROLE_GROUP_SIZE,
     ROLE_GROUP_RANKS,
+    ROLE_SEQUENCE, /* these four have no columns: see collective_facts */
+    ROLE_COMMUNICATOR,
+    ROLE_FROM_RANK,
+    ROLE_TO_RANK,
     ROLE_LAUNCH_FILE,
     ROLE_LAUNCH_LINE,
     ROLE_COUNT,
@@ -90,6 +94,8 @@ struct worker {
     const struct launch *launch;
     char flow[FLOW_TEXT];
     size_t flow_size;
+    collective_facts collectives;
+    struct intern collective_texts;              /* of these */
     struct known_details details[KNOWN_DETAILS]; /* by string; new entries replace old ones */
 };
 
@@ -119,6 +125,11 @@ static_assert((int)ROLE_COUNT <= 64, "a bit each");
 uint8_t *roles_of_keys(const struct catalog *catalog);
 /* Adds the event to the table of its kind, if any, and records which args that consumed. */
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event);
+/* Keeps what the event, which has the name of a collective, says of it. */
+void add_collective_fact(const struct event_sink *sink, struct worker *worker,
+                         const struct event *event);
+/* Gives what the workers kept to the maker. */
+void gather_collective_facts(struct event_sink *sink);
 /* Ends a batch. */
 void flush_kinds(struct worker *worker);
 

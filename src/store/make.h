@@ -7,6 +7,7 @@
 
 #include "analyze/analyze.h"
 #include "device/device.h"
+#include "store/collectives.h"
 #include "store/parquet.h"
 
 /* Column values that occur in many rows, as strings of the catalog. */
@@ -33,7 +34,9 @@ struct profile_maker {
     uint64_t *first_operation;    /* by program: id of its first operation */
     uint64_t *first_run;          /* by derived row: id of its first run */
     ARRAY(uint32_t) python_files; /* strings of the catalog: files of traced Python functions */
-    pthread_mutex_t lock;         /* for opening files */
+    collective_facts collectives; /* that events carry */
+    struct intern collective_texts;         /* of these */
+    pthread_mutex_t lock;                   /* for opening files */
     struct parquet_file files[TABLE_COUNT]; /* schema is NULL until a table has rows */
 };
 
@@ -51,7 +54,8 @@ table_task make_flows, make_runs, make_steps, make_operator_summaries, make_modu
     make_tracks, make_event_types, make_python_frames, make_modules, make_operations, make_frames,
     make_system_metadata, make_metadata, make_warnings, make_schema_fields, make_cpu_usage,
     make_memory_usage, make_devices, make_device_operations, make_step_breakdowns, make_findings,
-    make_evidence, make_source_files;
+    make_evidence, make_source_files, make_rank_steps, make_rank_collectives, make_rank_kernels,
+    make_rank_info;
 /* Of device profiles: no rows where there are none. */
 table_task make_queues, make_samples, make_memory_samples, make_streams, make_layers,
     make_framework_operators, make_hlo_operations, make_opcodes, make_tensors, make_neff_headers,

@@ -89,6 +89,10 @@ static table_task *const other_tables[] = {
     make_devices,
     make_device_operations,
     make_step_breakdowns,
+    make_rank_steps,
+    make_rank_collectives,
+    make_rank_kernels,
+    make_rank_info,
     make_tracks,
     make_event_types,
     make_python_frames,
@@ -395,6 +399,7 @@ bool profile_make(const struct profile_options *options, const struct analysis *
                                   .options = options,
                                   .devices = options->devices};
     pthread_mutex_init(&maker.lock, NULL);
+    intern_init(&maker.collective_texts);
     add_words(&maker);
     python_files_find(&maker);
     device_names_make(&maker);
@@ -408,6 +413,8 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     mem_free(maker.first_operation);
     mem_free(maker.first_run);
     array_free(&maker.python_files);
+    array_free(&maker.collectives);
+    intern_free(&maker.collective_texts);
     device_names_free(&maker);
     pthread_mutex_destroy(&maker.lock);
     if (!ok) {

@@ -14,6 +14,12 @@ struct device_profile_entry {
     int64_t process, core;
 };
 
+/* Whose capture it is, for the table Rank of a dataset. */
+struct rank_info {
+    const char *capture, *host; /* the host is NULL if unknown */
+    int64_t rank, world_size;   /* the world's size is 0 if unknown */
+};
+
 struct profile_options {
     const char *target;                 /* target directory; see profile_directory */
     const char *name;                   /* display name; NULL for none */
@@ -22,6 +28,7 @@ struct profile_options {
     const struct device_cores *devices; /* whose lanes the tracks are; NULL: no device profile */
     const struct device_profile_entry *device_profiles; /* that belong to this system profile */
     size_t device_profile_count;
+    const struct rank_info *rank;                        /* NULL: not part of a dataset */
     const char *framework_source_root, *nki_source_root; /* of SourceFile; NULL: not given */
     /* Writes SUMMARY_FILE into the directory of the unfinished profile; may be NULL. */
     bool (*summarize)(const struct analysis *analysis, const char *path, struct error *err);

@@ -11,7 +11,8 @@
 
 #define DEVICE_ID MAYBE(INT64, "device_id", "", "Device: Device.id; NULL for the host.", "0")
 #define DEVICE_INDEX                                                                               \
-    ALWAYS(INT64, "device_idx", "", "Number of the device in its process; 0 for the host.", "0")
+    ALWAYS(INT64, "device_idx", "",                                                                \
+           "Number of the device among those that the rank used; 0 for the host.", "0")
 
 const struct field rank_info_fields[] = {
     [RANK_INFO_CAPTURE] = ALWAYS(TEXT, "capture", "", "Capture it was made of.", "rank-3.json.gz"),
@@ -82,7 +83,7 @@ const struct field rank_step_fields[] = {
         ALWAYS(INT64, "collective_count", "", "Collectives and transfers between ranks.", "14"),
     [RANK_STEP_TOP_KERNELS] =
         ALWAYS(INT64, "top_kernels_hash", "",
-               "Hash of the names of the eight kernels that take most time, in order of their "
+               "Hash of the names of the eight kernels that compute longest, in order of their "
                "names: steps that run the same program have the same.",
                "-4523411098233987121"),
 };
@@ -113,7 +114,7 @@ const struct field rank_collective_fields[] = {
         MAYBE(INT64, "group_size", "", "Ranks of the communicator.", "8"),
     [RANK_COLLECTIVE_START] =
         ALWAYS(INT64, "start_ts", "ns", "Start: the rank has arrived.", "81340"),
-    [RANK_COLLECTIVE_END] = ALWAYS(INT64, "end_ts", "ns", "End.", "93340"),
+    [RANK_COLLECTIVE_END] = ALWAYS(INT64, "end_ts", "ns", "End: start_ts + duration_ns.", "93340"),
     [RANK_COLLECTIVE_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Duration.", "12000"),
     [RANK_COLLECTIVE_BYTES] = MAYBE(
         INT64, "bytes", "B",

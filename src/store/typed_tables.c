@@ -59,6 +59,10 @@ static const struct {
     {"Process Group Description", ROLE_GROUP_DESCRIPTION},
     {"Group size", ROLE_GROUP_SIZE},
     {"Process Group Ranks", ROLE_GROUP_RANKS},
+    {"Seq", ROLE_SEQUENCE},
+    {"Comms Id", ROLE_COMMUNICATOR},
+    {"Src Rank", ROLE_FROM_RANK},
+    {"Dst Rank", ROLE_TO_RANK},
     {"source_file", ROLE_LAUNCH_FILE},
     {"source_line", ROLE_LAUNCH_LINE},
 };
@@ -517,8 +521,10 @@ void add_to_kind(const struct event_sink *sink, struct worker *worker, struct ev
     sort_args(sink, event);
     if (sink->locations[event->batch->track].layer == LAYER_GPU)
         add_to_work(sink, worker, event);
-    if (has_text(event, ROLE_COLLECTIVE))
+    if (has_text(event, ROLE_COLLECTIVE)) {
         add_collective(sink, worker, event);
+        add_collective_fact(sink, worker, event);
+    }
     if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))
         add_allocation(sink, worker, event);
 }

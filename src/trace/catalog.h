@@ -117,6 +117,10 @@ struct host {
     int64_t stop_epoch_ns;
     int64_t shift_ps; /* added to its event times to align it with the other hosts */
     bool is_nameless; /* it has no name: the file's name is used */
+    uint32_t machine; /* it ran on; STRING_NONE when unknown */
+    bool has_rank;    /* it is a rank of a job */
+    int64_t rank;
+    int64_t world_size; /* of the job; 0 when unknown */
 };
 
 struct message {

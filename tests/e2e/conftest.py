@@ -146,14 +146,14 @@ def capture(request):
     return DATA / "xplane" / f"{request.param}.xplane.pb"
 
 
-def tool_of_the_build(directory, name, libraries):
-    """A program of tests/tools: that of the build under test."""
+def tool_of_the_build(directory, name, libraries, sources=None):
+    """A program of tests/tools, or of these sources: that of the build under test."""
     kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
     if kymo != (ROOT / "bin" / "kymo").resolve():
         return kymo.parents[1] / "unit" / name
-    source = ROOT / "tests/tools" / f"{name.replace('-', '_')}.c"
+    sources = sources or [ROOT / "tests/tools" / f"{name.replace('-', '_')}.c"]
     libraries = [ROOT / "lib" / f"libkymo-{library}.a" for library in libraries]
-    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", source, "-o", directory / name,
+    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", *sources, "-o", directory / name,
                     *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
     return directory / name
 
@@ -169,3 +169,11 @@ def run_neff(tmp_path_factory):
 def read_hlo(tmp_path_factory):
     """The program that prints what is made of an HLO module."""
     return tool_of_the_build(tmp_path_factory.mktemp("read_hlo"), "read-hlo", ["hlo", "wire", "base"])
+
+
+@pytest.fixture(scope="session")
+def gen_run(tmp_path_factory):
+    """The program that makes datasets of synthetic runs."""
+    return tool_of_the_build(tmp_path_factory.mktemp("gen_run"), "gen-run",
+                             ["store", "analyze", "timeline", "device", "trace", "neff", "ntff", "hardware", "wire", "base"],
+                             sorted((ROOT / "bench").glob("gen_run*.c")))

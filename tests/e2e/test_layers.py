@@ -34,6 +34,7 @@ LAYERS = {
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
     "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
     "stats": ["base", "sql", "store", "export"],
+    "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
     "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
     "diff": ["base", "wire", "sql", "store", "export", "stats"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "diff"],
@@ -42,7 +43,7 @@ LAYERS = {
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
-        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools", "diff",
+        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools", "diff", "fleet",
         "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
     ],
 }

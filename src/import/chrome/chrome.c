@@ -149,7 +149,12 @@ static uint32_t add_instance(struct catalog *catalog, const struct chrome_profil
     track->name = name;
     track->id = profile->has_rank ? profile->rank : file;
     track->sort_key = track->id;
-    catalog->hosts.items[file].name = name;
+    struct host *host = &catalog->hosts.items[file];
+    host->name = name;
+    host->machine = profile->host_name;
+    host->has_rank = profile->has_rank;
+    host->rank = profile->rank;
+    host->world_size = profile->world_size;
     return (uint32_t)(track - catalog->tracks.items);
 }
 

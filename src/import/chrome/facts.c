@@ -4,8 +4,6 @@
  */
 #include "import/chrome/passes.h"
 
-#include <strings.h>
-
 static void list_devices(const struct json_value *list, struct chrome_profile *profile)
 {
     struct json_value device, id;
@@ -26,40 +24,25 @@ static void list_devices(const struct json_value *list, struct chrome_profile *p
 static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrome_fact *fact,
                       struct chrome_profile *profile)
 {
-    struct json_value rank;
+    struct json_value rank, size;
     struct text key = fact->key.text;
     if (text_equal(key, TEXT("ERROR")) || text_equal(key, TEXT("WARNING")))
         return take_messages(catalog, file, key.data[0] == 'E', &fact->value);
     if (text_equal(key, TEXT("baseTimeNanoseconds")))
         profile->has_base = value_whole(&fact->value, &profile->base_ns);
-    else if (text_equal(key, TEXT("distributedInfo")))
-        profile->has_rank =
-            value_member(&fact->value, TEXT("rank"), &rank) && value_whole(&rank, &profile->rank);
-    else if (text_equal(key, TEXT("deviceProperties")))
+    else if (text_equal(key, TEXT("distributedInfo"))) {
+        profile->has_rank = value_member(&fact->value, TEXT("rank"), &rank) &&
+                            value_whole(&rank, &profile->rank) && profile->rank >= 0;
+        if (!value_member(&fact->value, TEXT("world_size"), &size) ||
+            !value_whole(&size, &profile->world_size) || profile->world_size < 0)
+            profile->world_size = 0;
+    } else if (text_equal(key, TEXT("deviceProperties")))
         list_devices(&fact->value, profile);
     else if (text_equal(key, TEXT("host_name")) && fact->value.kind == JSON_STRING)
         profile->host_name = value_string(catalog, &fact->value);
     else if (!text_equal(key, TEXT("schemaVersion")))
         return false;
     profile->is_kineto = true;
-    return false;
-}
-
-/* "rank3", "rank_3", "Rank-3" in the name of a file. */
-static bool rank_in_name(const char *name, int64_t *rank)
-{
-    enum { MAX_RANK = 100000000 };
-    for (; *name; name++) {
-        if (strncasecmp(name, "rank", 4) != 0)
-            continue;
-        const char *at = name + 4;
-        at += *at && strchr("_-. ", *at) ? 1 : 0;
-        if (*at < '0' || *at > '9')
-            continue;
-        for (*rank = 0; *at >= '0' && *at <= '9' && *rank < MAX_RANK; at++)
-            *rank = *rank * 10 + (*at - '0');
-        return true;
-    }
     return false;
 }
 

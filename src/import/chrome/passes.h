@@ -252,7 +252,7 @@ void chrome_survey_free(struct chrome_survey *survey);
 struct chrome_profile {
     bool is_kineto;
     bool has_rank;
-    int64_t rank;
+    int64_t rank, world_size; /* the latter 0 when unknown */
     bool has_base;
     int64_t base_ns; /* since 1970, of time 0 in the file */
     uint32_t host_name;

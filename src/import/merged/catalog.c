@@ -105,6 +105,7 @@ static void merge_hosts(const struct merging *merging)
         struct host host = merging->from->hosts.items[i];
         host.name = string(merging, host.name);
         host.file = string(merging, host.file);
+        host.machine = string(merging, host.machine);
         host.compression = string(merging, host.compression);
         host.shift_ps = add_saturated(host.shift_ps, merging->map->shift_ps);
         *array_push(&merging->to->hosts) = host;

@@ -102,6 +102,12 @@ bool session_info_read(const uint8_t *data, size_t size, struct session_info *in
         case PB_TAG(17, PB_VARINT):
             info->lost = field.value;
             break;
+        case PB_TAG(21, PB_VARINT):
+            info->rank = (uint32_t)field.value;
+            break;
+        case PB_TAG(22, PB_VARINT):
+            info->world_size = (uint32_t)field.value;
+            break;
         case PB_TAG(18, PB_VARINT):
             info->lost_names = field.value;
             break;

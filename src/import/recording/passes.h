@@ -88,6 +88,7 @@ struct session_info {
     int64_t start_ns, end_ns;
     bool recovered;
     uint64_t recorded, kept, lost, lost_names;
+    uint32_t rank, world_size; /* the rank plus one; 0: unknown */
 };
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed);

@@ -121,7 +121,10 @@ static void make_process(struct recording *recording, uint32_t number)
     const struct session_info *info = &process->info;
     struct host *host = &catalog->hosts.items[number];
     if (info->instance.size > 0)
-        host->name = catalog_string(catalog, info->instance);
+        host->name = host->machine = catalog_string(catalog, info->instance);
+    host->has_rank = info->rank > 0;
+    host->rank = (int64_t)info->rank - host->has_rank;
+    host->world_size = info->world_size;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host->name);
     struct text name = info->process_name;
     const char *slash =

@@ -337,6 +337,7 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
     if (host->is_nameless)
         hostname = text_of(label);
     host->name = catalog_string(catalog, hostname);
+    host->machine = host->is_nameless ? STRING_NONE : host->name;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host->name);
 
     size_t first_line = source->lines.count;

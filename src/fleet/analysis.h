@@ -1,0 +1,47 @@
+/*
+ * The analysis of a run: results as Parquet files, one for each query, made again when ranks have
+ * come or gone; and the report of them.
+ */
+#ifndef KYMO_FLEET_ANALYSIS_H
+#define KYMO_FLEET_ANALYSIS_H
+
+#include "base/base.h"
+
+/* The runs of a dataset, by name. */
+typedef ARRAY(char *) run_names;
+bool fleet_runs(const char *dataset, run_names *names, struct error *err);
+void run_names_free(run_names *names);
+
+#define ENGINE_LOCAL "local"
+
+struct fleet_analysis_options {
+    const char *dataset, *run;
+    const char *data_path; /* workspace for results where the dataset is read-only; NULL: default */
+    const char *engine;    /* where queries run: ENGINE_LOCAL (default) or a URL of Spark */
+    bool force;            /* make results again that are up to date */
+    unsigned threads;      /* 0: all cores */
+    /* Called before each stage; may be NULL. */
+    void (*progress)(void *context, const char *stage, size_t done, size_t count);
+    void *context;
+};
+
+/* Makes the results, unless they are there, and opens them. */
+struct fleet_analysis;
+bool fleet_analyze(struct fleet_analysis **analysis, const struct fleet_analysis_options *options,
+                   struct error *err);
+void fleet_analysis_close(struct fleet_analysis *analysis);
+
+enum fleet_format { FLEET_TEXT, FLEET_JSON, FLEET_MARKDOWN };
+struct fleet_report_style {
+    enum fleet_format format;
+    bool with_sql;   /* the queries behind each finding */
+    bool has_colour; /* of text */
+};
+bool fleet_report(struct fleet_analysis *analysis, const struct fleet_report_style *style,
+                  struct output *out, struct error *err);
+
+/* The queries in the order they run, as JSON: name, purpose, SQL; those that are worked out by the
+ * program have no SQL. */
+void fleet_queries(struct output *out);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * Datasets: the tables of many ranks as Parquet files, partitioned as Hive does it.
+ *
+ *     D/_dataset.json                                              says that D is a dataset
+ *     D/<Table>/run=<run>/instance=<instance>/rank=<rank>/part-0.parquet
+ *     D/_profile/run=<run>/instance=<instance>/rank=<rank>/        what is no table: the timeline
+ *     D/_staging/run=<run>/rank=<rank>/                            a rank that is being added
+ *
+ * A rank is there when its file of the table Rank is: that is put in place last and removed first.
+ * Who adds or removes a rank holds its lock, D/_staging/run=<run>/rank=<rank>.lock; what a process
+ * that was killed left behind is removed by the next that adds or removes a rank.
+ */
+#ifndef KYMO_FLEET_DATASET_H
+#define KYMO_FLEET_DATASET_H
+
+#include "store/store.h"
+
+#define DATASET_FILE "_dataset.json"
+
+/* Where a rank is in a dataset. */
+struct rank_place {
+    const char *run, *instance;
+    int64_t rank;
+};
+
+/* Whether a directory is a dataset that this version reads. */
+bool dataset_check(const char *dataset, struct error *err);
+/* The same, but makes it one if it is missing or empty. */
+bool dataset_create(const char *dataset, struct error *err);
+
+/* What a capture says about the rank it is of; strings live as long as the catalog. */
+struct rank_found {
+    bool has_rank;
+    int64_t rank, world_size; /* the world's size is 0 if unknown */
+    const char *host;         /* NULL if unknown */
+};
+struct rank_found rank_find(const struct catalog *catalog);
+/* The name of the directory that a capture is in, or "run"; free it with mem_free. */
+char *run_of_path(const char *capture);
+/* The machine, or a name for that of this rank if it is unknown; free it with mem_free. */
+char *instance_of(const struct rank_found *found, int64_t rank);
+
+/* Adds a rank. `profile` says how its profile is made; its target is set here. */
+struct rank_addition {
+    const char *dataset;
+    struct rank_place place;
+    bool replace; /* a rank that is there */
+    struct profile_options profile;
+};
+bool dataset_add(const struct rank_addition *addition, const struct analysis *analysis,
+                 struct source *source, struct pool *pool, struct error *err);
+/* Fails if a rank is there or is being added: what can be known before the capture is read. */
+bool dataset_is_free(const char *dataset, const char *run, int64_t rank, struct error *err);
+
+/* Removes the ranks of a run, or one of them (rank is -1 for all); says how many there were. */
+bool dataset_remove(const char *dataset, const char *run, int64_t rank, size_t *removed,
+                    struct error *err);
+
+#endif

@@ -1,0 +1,461 @@
+/*
+ * Runs the stages of an analysis: queries, and C between them. Each makes a Parquet file, which the
+ * later ones read as a table of its name. state.json, written last, says of which ranks they
+ * were made.
+ */
+#include "fleet/queries.h"
+#include "fleet/spark.h"
+#include "fleet/work.h"
+#include "store/store.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Raised whenever results that C made before would no longer do. */
+enum { RESULTS_VERSION = 1 };
+
+/* Changes with each query. */
+static uint64_t queries_version(void)
+{
+    uint64_t version = RESULTS_VERSION;
+    for (size_t i = 0; i < query_count; i++)
+        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
+    return version;
+}
+
+static const struct stage {
+    const char *name;
+    stage_task *make;    /* NULL: the query of this name */
+    const char *purpose; /* of stages that are C */
+    bool is_narrow;      /* reads the compared ranks alone */
+} stages[] = {
+    {"Run", NULL, NULL, false},
+    {"Lane", NULL, NULL, false},
+    {"ClockSample", NULL, NULL, false},
+    {"Clock", stage_clocks,
+     "Offset and drift of each machine's clock, by least squares over ClockSample; the error is "
+     "the "
+     "robust standard deviation of what is left.",
+     false},
+    {"LaneClock", NULL, NULL, false},
+    {"LaneStep", NULL, NULL, false},
+    {"Step", NULL, NULL, false},
+    {"Drift", NULL, NULL, false},
+    {"MatchedStep", NULL, NULL, false},
+    {"Arrival", NULL, NULL, false},
+    {"CollectiveMatch", NULL, NULL, false},
+    {"Communicator", NULL, NULL, false},
+    {"Operation", NULL, NULL, false},
+    {"LaneWait", NULL, NULL, false},
+    {"RankSummary", NULL, NULL, false},
+    {"LateLane", NULL, NULL, false},
+    {"ComparedLane", NULL, NULL, false},
+    {"StragglerWork", NULL, NULL, true},
+    {"KernelDifference", NULL, NULL, true},
+    {"Straggler", NULL, NULL, false},
+    {"ReplayStep", NULL, NULL, false},
+    {"ReplayLane", NULL, NULL, false},
+    {"Replay", stage_replays,
+     "Replays of steps: CriticalPath, what the longest chain of work and transfers of a step is, "
+     "and "
+     "WhatIf, how long steps would take with a change.",
+     false},
+    {"RunFinding", stage_findings, "What costs the run time, the costliest first.", false},
+};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+static const enum table_number tables[] = {TABLE_RANK_INFO, TABLE_RANK_STEPS,
+                                           TABLE_RANK_COLLECTIVES, TABLE_RANK_KERNELS};
+enum { TABLES = sizeof tables / sizeof *tables };
+
+const struct query *query_find(const char *name)
+{
+    for (size_t i = 0; i < query_count; i++)
+        if (strcmp(queries[i].name, name) == 0)
+            return &queries[i];
+    return NULL;
+}
+
+void fleet_queries(struct output *out)
+{
+    struct json json;
+    json_begin(&json, out, true);
+    json_open(&json, '[');
+    for (size_t i = 0; i < STAGES; i++) {
+        const struct query *query = query_find(stages[i].name);
+        json_open(&json, '{');
+        json_put_text(&json, "name", text_of(stages[i].name));
+        json_put_text(&json, "purpose", text_of(query ? query->purpose : stages[i].purpose));
+        if (query)
+            json_put_text(&json, "sql", text_of(query->sql));
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    output_char(out, '\n');
+}
+
+static bool run_text(struct fleet_analysis *analysis, struct output *sql, struct error *err)
+{
+    output_char(sql, '\0');
+    bool ok = sql_run(analysis->connection, sql->data, err);
+    output_discard(sql);
+    return ok;
+}
+
+/* A table that no rank has, with its columns. */
+static void put_empty(struct output *sql, const struct table_schema *schema)
+{
+    static const char *const types[] = {
+        [FIELD_INT64] = "BIGINT",       [FIELD_INT32] = "INTEGER",
+        [FIELD_FLOAT32] = "FLOAT",      [FIELD_FLOAT64] = "DOUBLE",
+        [FIELD_BOOL] = "BOOLEAN",       [FIELD_NAME] = "VARCHAR",
+        [FIELD_TEXT] = "VARCHAR",       [FIELD_TEXT_LIST] = "VARCHAR[]",
+        [FIELD_INT64_LIST] = "BIGINT[]"};
+    output_text(sql, "SELECT ");
+    for (size_t i = 0; i < schema->field_count; i++)
+        output_format(sql, "CAST(NULL AS %s) AS %s, ", types[schema->fields[i].type],
+                      schema->fields[i].name);
+    output_text(sql, "'' AS run, '' AS instance, CAST(0 AS BIGINT) AS rank WHERE false");
+}
+
+/* The files of a table, of all ranks or of chosen ones; some may have none. */
+static void put_table(const struct fleet_analysis *analysis, const struct table_schema *schema,
+                      const uint64_t *chosen, size_t chosen_count, struct output *sql)
+{
+    size_t count = 0, next = 0;
+    const struct rank_file *rank;
+    struct output files;
+    output_memory(&files);
+    array_each (rank, &analysis->files.ranks) {
+        while (chosen && next < chosen_count && chosen[next] < rank->rank)
+            next++;
+        if (chosen && (next == chosen_count || chosen[next] != rank->rank))
+            continue;
+        char *path = path_format("%s/%s/%s/%s/part-0.parquet", analysis->dataset, schema->name,
+                                 analysis->files.folder, rank->place);
+        if (access(path, F_OK) == 0) {
+            output_text(&files, count++ ? ", " : "");
+            sql_put_path(&files, path);
+        }
+        mem_free(path);
+    }
+    if (count == 0) {
+        put_empty(sql, schema);
+    } else {
+        output_text(sql, "FROM read_parquet([");
+        output_write(sql, files.data, files.size);
+        output_text(sql, "], hive_partitioning = true, hive_types = "
+                         "{'run': VARCHAR, 'instance': VARCHAR, 'rank': BIGINT})");
+    }
+    output_discard(&files);
+}
+
+static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *chosen, size_t count,
+                             struct error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; i < TABLES && ok; i++) {
+        const struct table_schema *schema = &table_schemas[tables[i]];
+        struct output sql;
+        if (analysis->spark) {
+            ok = spark_table(analysis->spark, schema, analysis->dataset, analysis->files.folder,
+                             chosen, count, err);
+            continue;
+        }
+        output_memory(&sql);
+        output_format(&sql, "CREATE OR REPLACE VIEW %s AS ", schema->name);
+        put_table(analysis, schema, chosen, count, &sql);
+        ok = run_text(analysis, &sql, err);
+    }
+    return ok;
+}
+
+static char *result_path(const struct fleet_analysis *analysis, const char *name)
+{
+    return path_format("%s/%s.parquet", analysis->directory, name);
+}
+
+static bool make_result_view(struct fleet_analysis *analysis, const char *name, struct error *err)
+{
+    char *path = result_path(analysis, name);
+    struct output sql;
+    output_memory(&sql);
+    output_format(&sql, "CREATE OR REPLACE VIEW %s AS FROM read_parquet(", name);
+    sql_put_path(&sql, path);
+    output_text(&sql, ", hive_partitioning = false)");
+    mem_free(path);
+    return run_text(analysis, &sql, err);
+}
+
+/* A result of C, for the queries after it. */
+static bool share_result(struct fleet_analysis *analysis, const char *name, struct error *err)
+{
+    char *path = result_path(analysis, name);
+    bool ok = make_result_view(analysis, name, err) &&
+              (!analysis->spark || spark_result(analysis->spark, name, path, err));
+    mem_free(path);
+    return ok;
+}
+
+static bool run_query(struct fleet_analysis *analysis, const struct query *query, struct error *err)
+{
+    char *path = result_path(analysis, query->name);
+    struct output sql;
+    if (analysis->spark) {
+        bool ok = spark_query(analysis->spark, query->name, query->sql, path, err);
+        mem_free(path);
+        return ok && make_result_view(analysis, query->name, err);
+    }
+    output_memory(&sql);
+    output_format(&sql, "COPY (\n%s\n) TO ", query->sql);
+    sql_put_quoted(&sql, '\'', path);
+    output_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
+    mem_free(path);
+    return run_text(analysis, &sql, err) && make_result_view(analysis, query->name, err);
+}
+
+struct rank_numbers {
+    ARRAY(uint64_t) items;
+};
+
+static bool add_rank_number(void *context, const struct sql_result *result, size_t row)
+{
+    struct rank_numbers *numbers = context;
+    *array_push(&numbers->items) = (uint64_t)row_integer(result, row, 0);
+    return true;
+}
+
+/* Has tables read the files of the compared ranks alone. */
+static bool narrow(struct fleet_analysis *analysis, struct error *err)
+{
+    struct rank_numbers numbers = {0};
+    bool ok = each_row(analysis, "SELECT DISTINCT rank FROM ComparedLane ORDER BY rank",
+                       add_rank_number, &numbers, err);
+    *array_push(&numbers.items) = UINT64_MAX; /* so that none is not all */
+    ok = ok && make_table_views(analysis, numbers.items.items, numbers.items.count, err);
+    array_free(&numbers.items);
+    return ok;
+}
+
+static bool run_stages(struct fleet_analysis *analysis,
+                       const struct fleet_analysis_options *options, struct error *err)
+{
+    bool ok = make_table_views(analysis, NULL, 0, err);
+    for (size_t i = 0; i < STAGES && ok; i++) {
+        const struct stage *stage = &stages[i];
+        bool was_narrow = i > 0 && stages[i - 1].is_narrow;
+        if (options->progress)
+            options->progress(options->context, stage->name, i, STAGES);
+        if (stage->is_narrow && !was_narrow)
+            ok = narrow(analysis, err);
+        else if (was_narrow && !stage->is_narrow)
+            ok = make_table_views(analysis, NULL, 0, err);
+        const struct query *query = query_find(stage->name);
+        ok = ok && (query ? run_query(analysis, query, err) : stage->make(analysis, err));
+        if (ok && stage->make == stage_clocks)
+            ok = share_result(analysis, "Clock", err);
+        if (ok && stage->make == stage_replays)
+            ok = share_result(analysis, "CriticalPath", err) &&
+                 share_result(analysis, "WhatIf", err);
+        if (!ok) {
+            struct error inner = *err;
+            error_set(err, "%s: %.400s", stage->name, inner.text);
+        }
+    }
+    return ok;
+}
+
+/* What results were made of. */
+static void put_state(const struct fleet_analysis *analysis, struct output *out)
+{
+    struct json json;
+    const struct rank_file *rank;
+    json_begin(&json, out, true);
+    json_open(&json, '{');
+    json_put_uint(&json, "version", queries_version());
+    json_put_text(&json, "dataset", text_of(analysis->dataset));
+    json_put_text(&json, "run", text_of(analysis->run));
+    json_key(&json, "ranks");
+    json_open(&json, '[');
+    array_each (rank, &analysis->files.ranks) {
+        json_open_row(&json, '{');
+        json_put_text(&json, "path", text_of(rank->place));
+        json_put_uint(&json, "size", rank->size);
+        json_put_int(&json, "changed_ns", rank->changed_ns);
+        json_close_row(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    output_char(out, '\n');
+}
+
+static char *state_path(const struct fleet_analysis *analysis)
+{
+    return path_format("%s/state.json", analysis->directory);
+}
+
+static bool is_up_to_date(const struct fleet_analysis *analysis)
+{
+    char *path = state_path(analysis);
+    struct output expected;
+    struct file file;
+    struct error ignored;
+    output_memory(&expected);
+    put_state(analysis, &expected);
+    bool same = false;
+    if (file_open(&file, path, &ignored)) {
+        same = file.size == expected.size && memcmp(file.data, expected.data, file.size) == 0;
+        file_close(&file);
+    }
+    output_discard(&expected);
+    mem_free(path);
+    return same;
+}
+
+static bool write_state(const struct fleet_analysis *analysis, struct error *err)
+{
+    char *path = state_path(analysis);
+    struct output out;
+    bool ok = output_open(&out, path, err);
+    if (ok) {
+        put_state(analysis, &out);
+        ok = output_commit(&out, err);
+    }
+    mem_free(path);
+    return ok;
+}
+
+/* Queries run in this process, unless Spark is named. */
+static bool start_engine(struct fleet_analysis *analysis, const char *engine, struct error *err)
+{
+    return !engine || strcmp(engine, ENGINE_LOCAL) == 0 ||
+           spark_start(&analysis->spark, engine, err);
+}
+
+static bool make_results(struct fleet_analysis *analysis,
+                         const struct fleet_analysis_options *options, struct error *err)
+{
+    char *path = state_path(analysis);
+    bool ok = unlink(path) == 0 || errno == ENOENT ||
+              error_in_file(err, path, "cannot remove: %s", strerror(errno));
+    mem_free(path);
+    ok = ok && start_engine(analysis, options->engine, err) && run_stages(analysis, options, err) &&
+         write_state(analysis, err);
+    if (analysis->spark)
+        spark_stop(analysis->spark);
+    analysis->spark = NULL;
+    return ok;
+}
+
+static bool open_results(struct fleet_analysis *analysis, struct error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; i < STAGES && ok; i++)
+        if (stages[i].make != stage_replays)
+            ok = make_result_view(analysis, stages[i].name, err);
+    return ok && make_result_view(analysis, "CriticalPath", err) &&
+           make_result_view(analysis, "WhatIf", err);
+}
+
+/* Creates the directories above the last slash, and the last. */
+static bool make_path(char *path)
+{
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        bool ok = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EROFS || errno == EACCES;
+        *slash = '/';
+        if (!ok)
+            return false;
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+/* In the dataset or, where that cannot be written to, below the workspace. */
+static bool choose_directory(struct fleet_analysis *analysis, const char *data_path,
+                             struct error *err)
+{
+    const char *escaped = analysis->files.folder + strlen("run=");
+    char *directory = path_format("%s/_analysis/%s", analysis->dataset, escaped);
+    if (!make_path(directory) || access(directory, W_OK) != 0) {
+        char *workspace;
+        mem_free(directory);
+        if (!workspace_open(data_path, &workspace, err))
+            return false;
+        directory =
+            path_format("%s/.fleet/%016" PRIx64 "/%s", workspace,
+                        hash_content(analysis->dataset, strlen(analysis->dataset), 0), escaped);
+        mem_free(workspace);
+        if (!make_path(directory)) {
+            error_in_file(err, directory, "cannot create: %s", strerror(errno));
+            mem_free(directory);
+            return false;
+        }
+    }
+    analysis->directory = directory;
+    return true;
+}
+
+/* One process at a time makes the results. */
+static bool lock_directory(struct fleet_analysis *analysis, struct error *err)
+{
+    char *path = path_format("%s/.lock", analysis->directory);
+    analysis->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    bool ok = analysis->lock >= 0 && flock(analysis->lock, LOCK_EX) == 0;
+    if (!ok)
+        error_in_file(err, path, "cannot lock: %s", strerror(errno));
+    mem_free(path);
+    return ok;
+}
+
+static bool open_engine(struct fleet_analysis *analysis, unsigned threads, struct error *err)
+{
+    const char *const directories[] = {analysis->dataset, analysis->directory};
+    const struct sql_limits limits = {.threads = threads, .memory_bytes = mem_available()};
+    return sql_open_directories(&analysis->database, directories, 2, &limits, err) &&
+           sql_connect(&analysis->connection, analysis->database, err);
+}
+
+bool fleet_analyze(struct fleet_analysis **analysis, const struct fleet_analysis_options *options,
+                   struct error *err)
+{
+    struct fleet_analysis *made = mem_zeroed(1, sizeof *made);
+    *made = (struct fleet_analysis){.dataset = realpath(options->dataset, NULL),
+                                    .run = mem_copy_text(options->run, strlen(options->run)),
+                                    .lock = -1};
+    bool ok = made->dataset != NULL ||
+              error_in_file(err, options->dataset, "cannot open: %s", strerror(errno));
+    ok = ok && run_files_find(&made->files, made->dataset, made->run, err) &&
+         choose_directory(made, options->data_path, err) && lock_directory(made, err) &&
+         open_engine(made, options->threads, err);
+    if (ok && (options->force || !is_up_to_date(made)))
+        ok = make_results(made, options, err);
+    ok = ok && open_results(made, err);
+    if (!ok) {
+        fleet_analysis_close(made);
+        made = NULL;
+    }
+    *analysis = made;
+    return ok;
+}
+
+void fleet_analysis_close(struct fleet_analysis *analysis)
+{
+    if (analysis->connection)
+        sql_disconnect(analysis->connection);
+    if (analysis->database)
+        sql_close(analysis->database);
+    if (analysis->lock >= 0)
+        close(analysis->lock);
+    run_files_free(&analysis->files);
+    free(analysis->dataset);
+    mem_free(analysis->run);
+    mem_free(analysis->directory);
+    mem_free(analysis);
+}

@@ -1,0 +1,152 @@
+/*
+ * Locks of ranks that are being added or removed, and what is left of those that were not finished.
+ */
+#include "fleet/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
+
+/* Removes what was staged for a rank, and what of it is in tables already, if its row of Rank is
+ * not. The lock must be held. */
+static void remove_leftovers(const char *dataset, const char *escaped_run, int64_t rank,
+                             const char *directory)
+{
+    static const char *const prefixes[] = {"instance=", ".instance="};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        name_list instances = {0};
+        names_find(directory, prefixes[i], &instances);
+        char **instance;
+        array_each (instance, &instances) {
+            char *staged = path_format("%s/%s%s", directory, prefixes[i], *instance);
+            char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, *instance,
+                                      (long long)rank);
+            char *file = path_format("%s/" RANK_TABLE "/%s/" PART_FILE, dataset, place);
+            if (prefixes[i][0] != '.' && access(file, F_OK) != 0)
+                place_remove(dataset, place);
+            if (!remove_profile(staged))
+                unlink(staged); /* a lock */
+            mem_free(file);
+            mem_free(place);
+            mem_free(staged);
+        }
+        names_free(&instances);
+    }
+    rmdir(directory);
+}
+
+bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run, int64_t rank,
+                    struct error *err)
+{
+    char *escaped = hive_escape(run);
+    char *parent = path_format("%s/" STAGING_DIR "/run=%s", dataset, escaped);
+    *lock = (struct rank_lock){
+        .path = path_format("%s/rank=%lld.lock", parent, (long long)rank),
+        .directory = path_format("%s/rank=%lld", parent, (long long)rank),
+        .lock = -1,
+    };
+    bool ok = true;
+    for (int tries = 0; tries < LOCK_TRIES && ok && lock->lock < 0; tries++) {
+        if (tries > 0)
+            usleep(LOCK_PAUSE_US); /* somebody who cleans up has it for a moment */
+        ok = make_directories(parent, err);
+        if (ok)
+            lock->lock = take_lock(lock->path);
+        if (ok && lock->lock < 0 && errno != EWOULDBLOCK && errno != ENOENT)
+            ok = error_in_file(err, lock->path, "cannot write: %s", strerror(errno));
+    }
+    if (ok && lock->lock < 0)
+        ok = error_in_file(err, dataset,
+                           "rank %lld of run %s is being added or removed by another process",
+                           (long long)rank, run);
+    if (ok)
+        remove_leftovers(dataset, escaped, rank, lock->directory);
+    else
+        rank_lock_drop(lock);
+    mem_free(parent);
+    mem_free(escaped);
+    return ok;
+}
+
+void rank_lock_drop(struct rank_lock *lock)
+{
+    if (lock->lock >= 0) {
+        rmdir(lock->directory);
+        drop_lock(lock->path, lock->lock);
+        for (int level = 0; level < 2; level++) { /* of the run, and of all */
+            *strrchr(lock->path, '/') = '\0';
+            if (rmdir(lock->path) != 0)
+                break;
+        }
+    }
+    mem_free(lock->path);
+    mem_free(lock->directory);
+    *lock = (struct rank_lock){.lock = -1};
+}
+
+bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *escaped_run,
+                 int64_t rank, size_t *removed, struct error *err)
+{
+    name_list instances = {0};
+    bool ok = true;
+    rank_instances(dataset, escaped_run, rank, &instances);
+    for (size_t i = 0; i < instances.count && ok; i++) {
+        /* Says what to remove, should this be killed. */
+        char *mark = path_format("%s/instance=%s", lock->directory, instances.items[i]);
+        char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, instances.items[i],
+                                  (long long)rank);
+        ok = make_directories(mark, err);
+        if (ok) {
+            place_remove(dataset, place);
+            (*removed)++;
+        }
+        rmdir(mark);
+        mem_free(place);
+        mem_free(mark);
+    }
+    names_free(&instances);
+    return ok;
+}
+
+/* What was staged for ranks of a run, except for ranks whose lock somebody holds. */
+static void clean_run(const char *dataset, const char *staging, const char *escaped_run)
+{
+    name_list ranks = {0};
+    char *run = path_format("%s/run=%s", staging, escaped_run);
+    names_find(run, "rank=", &ranks);
+    char **rank;
+    array_each (rank, &ranks) {
+        char *end;
+        long long number = strtoll(*rank, &end, 10);
+        if (end == *rank || (*end && strcmp(end, ".lock") != 0))
+            continue;
+        char *path = path_format("%s/rank=%lld.lock", run, number);
+        int lock = take_lock(path);
+        if (lock >= 0) {
+            char *directory = path_format("%s/rank=%lld", run, number);
+            remove_leftovers(dataset, escaped_run, number, directory);
+            mem_free(directory);
+            drop_lock(path, lock);
+        }
+        mem_free(path);
+    }
+    names_free(&ranks);
+    rmdir(run);
+    mem_free(run);
+}
+
+void staging_clean(const char *dataset)
+{
+    name_list runs = {0};
+    char *staging = path_format("%s/" STAGING_DIR, dataset);
+    names_find(staging, "run=", &runs);
+    char **run;
+    array_each (run, &runs)
+        clean_run(dataset, staging, *run);
+    names_free(&runs);
+    rmdir(staging);
+    mem_free(staging);
+}

@@ -1,0 +1,12 @@
+-- The run as a whole: its ranks and machines, and the time that all others are relative to.
+SELECT
+  min(epoch_ns) AS origin_ns,
+  count(*) AS ranks,
+  count(DISTINCT instance) AS machines,
+  CAST(coalesce(max(world_size), 0) AS BIGINT) AS world_size,
+  min(rank) AS first_rank,
+  max(rank) AS last_rank,
+  min(device_name) AS device_name,
+  CAST(count_if(step_origin = 'guessed') AS BIGINT) AS guessed_ranks,
+  CAST(count_if(step_count = 0) AS BIGINT) AS ranks_without_steps
+FROM Rank

@@ -1,0 +1,30 @@
+-- Each step over all lanes. Blocks of 25 steps are what a step is compared with: slow drifts are no
+-- outliers. An outlier takes 6 robust standard deviations and 10 % longer than its block's median.
+WITH steps AS (
+  SELECT step, count(*) AS ranks, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS median_ns,
+    min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY own_ns) AS own_ns,
+    max(own_ns) AS max_own_ns,
+    max_by(rank, excess_ns) AS slowest_rank, max_by(device_idx, excess_ns) AS slowest_device,
+    max(excess_ns) AS slowest_excess_ns, CAST(count_if(is_late) AS BIGINT) AS late_lanes
+  FROM LaneStep
+  GROUP BY step
+), numbered AS (
+  SELECT steps.*, CAST(floor((row_number() OVER (ORDER BY step) - 1) / 25.0) AS BIGINT) AS block
+  FROM steps
+), blocks AS (
+  SELECT block, percentile_cont(0.5) WITHIN GROUP (ORDER BY median_ns) AS usual_ns
+  FROM numbered
+  GROUP BY block
+), spread AS (
+  SELECT 1.4826 * percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(n.median_ns - b.usual_ns)) AS spread_ns
+  FROM numbered AS n
+  JOIN blocks AS b ON b.block = n.block
+)
+SELECT n.*, b.usual_ns, s.spread_ns,
+  CASE WHEN n.own_ns > 0 THEN n.max_own_ns / n.own_ns - 1 ELSE 0 END AS imbalance,
+  n.median_ns > b.usual_ns + greatest(6 * s.spread_ns, 0.1 * b.usual_ns) AS is_outlier
+FROM numbered AS n
+JOIN blocks AS b ON b.block = n.block
+CROSS JOIN spread AS s

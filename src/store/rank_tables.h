@@ -1,0 +1,14 @@
+/*
+ * Inside store: the tables that compare ranks.
+ */
+#ifndef KYMO_STORE_RANK_TABLES_H
+#define KYMO_STORE_RANK_TABLES_H
+
+#include "store/fill.h"
+#include "store/schema_rank.h"
+
+/* By device: its number among the devices of the rank, those that did something; free it with
+ * mem_free. */
+int64_t *rank_device_numbers(const struct analysis *analysis);
+
+#endif
