@@ -65,7 +65,7 @@ static bool add_session(const struct fleet_options *options, const char *path,
 /* Says what can be said before the capture is read. */
 static bool check_first(const struct fleet_options *options, const char *path, struct error *err)
 {
-    if (!dataset_create(options->dataset, err))
+    if (!dataset_is_usable(options->dataset, err))
         return false;
     if (options->force || options->rank == NOT_GIVEN || options->rank > MAX_RANK)
         return true;
@@ -202,8 +202,7 @@ int fleet_add(const struct fleet_options *options)
     bool ok = true;
     for (size_t i = 0; i < options->operand_count && ok; i++)
         ok = list_captures(options->operands[i], &files, &err);
-    if (ok && files.count > 1)
-        ok = dataset_create(options->dataset, &err);
+    ok = ok && dataset_is_usable(options->dataset, &err);
     int result = EXIT_FAILED;
     if (!ok)
         print_error(&err);
