@@ -66,7 +66,7 @@ static bool add_session(const struct fleet_options *options, const char *path,
 /* Says what can be said before the capture is read. */
 static bool check_first(const struct fleet_options *options, const char *path, struct error *err)
 {
-    if (!dataset_create(options->dataset, err))
+    if (!dataset_is_usable(options->dataset, err))
         return false;
     if (options->force || options->rank == NOT_GIVEN || options->rank > MAX_RANK)
         return true;
@@ -234,8 +234,11 @@ int fleet_add(const struct fleet_options *options)
     for (size_t i = 0; i < options->operand_count && ok; i++)
         ok = list_captures(options->operands[i], &files, &err);
     bool is_spark = options->engine && strcmp(options->engine, ENGINE_LOCAL) != 0;
-    if (ok && files.count > 1 && !is_spark)
-        ok = dataset_create(options->dataset, &err);
+    bool is_address = strstr(options->dataset, "://") != NULL;
+    if (ok && is_address && !is_spark)
+        ok = error_in_file(&err, options->dataset,
+                           "is not a path; kymo.fleet of Python, or --engine, adds to object stores");
+    ok = ok && (is_address || dataset_is_usable(options->dataset, &err));
     int result = EXIT_FAILED;
     if (!ok)
         print_error(&err);

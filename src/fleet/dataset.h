@@ -25,7 +25,9 @@ struct rank_place {
 
 /* Whether a directory is a dataset that this version reads. */
 bool dataset_check(const char *dataset, struct error *err);
-/* The same, but makes it one if it is missing or empty. */
+/* Whether it is one, or can be made one: is missing or empty. */
+bool dataset_is_usable(const char *dataset, struct error *err);
+/* Makes it one, if it is none yet. */
 bool dataset_create(const char *dataset, struct error *err);
 
 /* What a capture says about the rank it is of; strings live as long as the catalog. */

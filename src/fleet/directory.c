@@ -64,25 +64,36 @@ static bool has_other_files(const char *dataset)
     return found;
 }
 
+static bool has_mark(const char *dataset)
+{
+    char *path = path_format("%s/" DATASET_FILE, dataset);
+    bool is_there = access(path, F_OK) == 0;
+    mem_free(path);
+    return is_there;
+}
+
+bool dataset_is_usable(const char *dataset, struct error *err)
+{
+    if (has_mark(dataset))
+        return dataset_check(dataset, err);
+    return !has_other_files(dataset) ||
+           error_in_file(err, dataset,
+                         "has other files and is not a dataset; name a new or empty directory");
+}
+
 bool dataset_create(const char *dataset, struct error *err)
 {
     struct output out;
-    if (!make_directories(dataset, err))
+    if (!make_directories(dataset, err) || !dataset_is_usable(dataset, err))
         return false;
+    if (has_mark(dataset))
+        return true;
     char *path = path_format("%s/" DATASET_FILE, dataset);
-    bool ok = true;
-    if (access(path, F_OK) == 0) {
-        ok = dataset_check(dataset, err);
-    } else if (has_other_files(dataset)) {
-        ok = error_in_file(err, dataset,
-                           "has other files and is not a dataset; name a new or empty directory");
-    } else {
-        ok = output_open(&out, path, err);
-        if (ok) {
-            output_format(&out, "{\"format\": \"" DATASET_FORMAT "\", \"version\": %d}\n",
-                          DATASET_VERSION);
-            ok = output_commit(&out, err);
-        }
+    bool ok = output_open(&out, path, err);
+    if (ok) {
+        output_format(&out, "{\"format\": \"" DATASET_FORMAT "\", \"version\": %d}\n",
+                      DATASET_VERSION);
+        ok = output_commit(&out, err);
     }
     mem_free(path);
     return ok;
