@@ -30,8 +30,9 @@ static enum fleet_format format_of(const char *name)
     return name && strcmp(name, "markdown") == 0 ? FLEET_MARKDOWN : FLEET_TEXT;
 }
 
-static bool report_run(const struct fleet_options *options, const char *run, struct output *out,
-                       struct error *err)
+/* Returns the exit code. */
+static int report_run(const struct fleet_options *options, const char *run, struct output *out,
+                      struct error *err)
 {
     struct stage_progress progress = {.started = time(NULL)};
     const struct fleet_analysis_options wanted = {
@@ -48,51 +49,62 @@ static bool report_run(const struct fleet_options *options, const char *run, str
                                              .with_sql = options->with_sql,
                                              .has_colour = style_for(to_file, 0).coloured};
     struct fleet_analysis *analysis;
-    bool ok = fleet_analyze(&analysis, &wanted, err);
+    if (!fleet_analysis_open(&analysis, &wanted, err))
+        return EXIT_FAILED;
+    struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
+    bool ok = fleet_analyze(analysis, &wanted, err) && fleet_report(analysis, &style, out, err);
+    bool was_interrupted = interrupt_stop(interrupt);
+    fleet_analysis_close(analysis);
     if (progress.is_shown)
         fputs("\r\033[K", stderr);
-    if (!ok)
-        return false;
-    ok = fleet_report(analysis, &style, out, err);
-    fleet_analysis_close(analysis);
-    return ok;
+    return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* All runs of the dataset, or the one that was asked for. As JSON it is a list, of one run too. */
-static bool report_runs(const struct fleet_options *options, struct output *out, struct error *err)
+static int report_runs(const struct fleet_options *options, struct output *out, struct error *err)
 {
     run_names names;
-    bool is_json = format_of(options->format) == FLEET_JSON, ok = true;
+    bool is_json = format_of(options->format) == FLEET_JSON;
+    int result = EXIT_DONE;
     if (!fleet_runs(options->dataset, &names, err))
-        return false;
+        return EXIT_FAILED;
     size_t count = 0;
     output_text(out, is_json ? "[" : "");
-    char **name;
-    array_each (name, &names) {
-        if (!ok || (options->run && strcmp(options->run, *name) != 0))
+    for (size_t i = 0; i < names.count && result == EXIT_DONE; i++) {
+        if (options->run && strcmp(options->run, names.items[i]) != 0)
             continue;
         output_text(out, count == 0 ? "" : is_json ? ",\n" : "\n\n");
         count++;
-        ok = report_run(options, *name, out, err);
+        result = report_run(options, names.items[i], out, err);
     }
     output_text(out, is_json ? "]\n" : "");
-    if (ok && count == 0)
-        ok = options->run ? error_in_file(err, options->dataset, "has no run %s", options->run)
-                          : error_in_file(err, options->dataset, "the dataset has no ranks yet");
+    if (count == 0) {
+        if (options->run)
+            error_in_file(err, options->dataset, "has no run %s", options->run);
+        else
+            error_in_file(err, options->dataset, "the dataset has no ranks yet");
+        result = EXIT_FAILED;
+    }
     run_names_free(&names);
-    return ok;
+    return result;
 }
 
 int fleet_print_report(const struct fleet_options *options)
 {
     struct output out;
     struct error err;
-    bool ok = output_open(&out, options->file, &err);
-    if (ok && (ok = report_runs(options, &out, &err)))
-        ok = output_commit(&out, &err);
-    else if (!ok)
-        output_discard(&out);
-    if (!ok)
+    if (!output_open(&out, options->file, &err)) {
         print_error(&err);
-    return ok ? EXIT_DONE : EXIT_FAILED;
+        return EXIT_FAILED;
+    }
+    int result = report_runs(options, &out, &err);
+    if (result != EXIT_DONE)
+        output_discard(&out);
+    else if (!output_commit(&out, &err))
+        result = EXIT_FAILED;
+    if (result == EXIT_INTERRUPTED)
+        log_fatal("interrupted");
+    else if (result != EXIT_DONE)
+        print_error(&err);
+    return result;
 }

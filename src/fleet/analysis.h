@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 
+struct sql_connection;
+
 /* The runs of a dataset, by name. */
 typedef ARRAY(char *) run_names;
 bool fleet_runs(const char *dataset, run_names *names, struct error *err);
@@ -25,11 +27,16 @@ struct fleet_analysis_options {
     void *context;
 };
 
-/* Makes the results, unless they are there, and opens them. */
+/* Opens a run; one process at a time does. */
 struct fleet_analysis;
-bool fleet_analyze(struct fleet_analysis **analysis, const struct fleet_analysis_options *options,
-                   struct error *err);
+bool fleet_analysis_open(struct fleet_analysis **analysis,
+                         const struct fleet_analysis_options *options, struct error *err);
 void fleet_analysis_close(struct fleet_analysis *analysis);
+/* What can be interrupted. */
+struct sql_connection *fleet_connection(const struct fleet_analysis *analysis);
+/* Makes the results, unless they are there. */
+bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
+                   struct error *err);
 
 enum fleet_format { FLEET_TEXT, FLEET_JSON, FLEET_MARKDOWN };
 struct fleet_report_style {

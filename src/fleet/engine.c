@@ -422,27 +422,37 @@ static bool open_engine(struct fleet_analysis *analysis, unsigned threads, struc
            sql_connect(&analysis->connection, analysis->database, err);
 }
 
-bool fleet_analyze(struct fleet_analysis **analysis, const struct fleet_analysis_options *options,
+bool fleet_analysis_open(struct fleet_analysis **analysis,
+                         const struct fleet_analysis_options *options, struct error *err)
+{
+    struct fleet_analysis *opened = mem_zeroed(1, sizeof *opened);
+    *opened = (struct fleet_analysis){.dataset = realpath(options->dataset, NULL),
+                                      .run = mem_copy_text(options->run, strlen(options->run)),
+                                      .lock = -1};
+    bool ok = opened->dataset != NULL ||
+              error_in_file(err, options->dataset, "cannot open: %s", strerror(errno));
+    ok = ok && run_files_find(&opened->files, opened->dataset, opened->run, err) &&
+         choose_directory(opened, options->data_path, err) && lock_directory(opened, err) &&
+         open_engine(opened, options->threads, err);
+    if (!ok) {
+        fleet_analysis_close(opened);
+        opened = NULL;
+    }
+    *analysis = opened;
+    return ok;
+}
+
+struct sql_connection *fleet_connection(const struct fleet_analysis *analysis)
+{
+    return analysis->connection;
+}
+
+bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
                    struct error *err)
 {
-    struct fleet_analysis *made = mem_zeroed(1, sizeof *made);
-    *made = (struct fleet_analysis){.dataset = realpath(options->dataset, NULL),
-                                    .run = mem_copy_text(options->run, strlen(options->run)),
-                                    .lock = -1};
-    bool ok = made->dataset != NULL ||
-              error_in_file(err, options->dataset, "cannot open: %s", strerror(errno));
-    ok = ok && run_files_find(&made->files, made->dataset, made->run, err) &&
-         choose_directory(made, options->data_path, err) && lock_directory(made, err) &&
-         open_engine(made, options->threads, err);
-    if (ok && (options->force || !is_up_to_date(made)))
-        ok = make_results(made, options, err);
-    ok = ok && open_results(made, err);
-    if (!ok) {
-        fleet_analysis_close(made);
-        made = NULL;
-    }
-    *analysis = made;
-    return ok;
+    if ((options->force || !is_up_to_date(analysis)) && !make_results(analysis, options, err))
+        return false;
+    return open_results(analysis, err);
 }
 
 void fleet_analysis_close(struct fleet_analysis *analysis)

@@ -17,6 +17,9 @@ struct sql_result;
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
+/* Close its connections first. */
+void sql_close(struct sql_database *database);
+
 /* A database without tables, for statements of the program's own, which make views and write
  * files. Only files below the directories, which are absolute, are read and written. */
 bool sql_open_directories(struct sql_database **database, const char *const *directories,
@@ -25,8 +28,6 @@ bool sql_open_directories(struct sql_database **database, const char *const *dir
  * proportion to the ranks. All if the query is NULL or names none. */
 bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
                   struct error *err);
-/* Close its connections first. */
-void sql_close(struct sql_database *database);
 
 bool sql_connect(struct sql_connection **connection, struct sql_database *database,
                  struct error *err);

@@ -3,7 +3,9 @@
 import collections
 import json
 import random
+import signal
 import subprocess
+import time
 
 import duckdb
 import pyarrow.dataset
@@ -281,6 +283,23 @@ def test_queries_are_printed_in_the_order_they_run(kymo, pair):
     assert all(query["purpose"] for query in queries)
     names = [query["name"] for query in queries]
     assert names.index("ClockSample") < names.index("Clock") < names.index("LaneStep")
+
+
+def test_a_killed_or_interrupted_report_leaves_nothing_that_is_taken_for_results(kymo, gen_run, tmp_path):
+    dataset = tmp_path / "runs"
+    plant(gen_run, dataset, "run", ["--ranks", 16, "--machine-ranks", 4, "--tensor", 2, "--steps", 200])
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process = subprocess.Popen([kymo.path, "fleet", "report", dataset, "--force"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        while process.poll() is None and not (dataset / "_analysis/run/Lane.parquet").exists():
+            time.sleep(0.005)
+        process.send_signal(number)
+        assert process.communicate(timeout=60)[0] == b""
+        assert process.returncode == (130 if number == signal.SIGINT else -number)
+        assert not (dataset / "_analysis/run/state.json").exists()
+        (dataset / "_analysis/run/Lane.parquet").unlink(missing_ok=True)
+    report, = kymo.json("fleet", "report", dataset, "--format", "json")
+    assert report["ranks"] == 16
 
 
 def test_what_cannot_be_reported_is_said(kymo, pair, tmp_path):
