@@ -33,6 +33,13 @@ void sql_interrupt(struct sql_connection *connection);
  */
 bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
                struct error *err);
+/* The same for a SELECT that the program itself wrote: it is not checked, which for long ones takes
+ * as long as to run them. What users give may be in it as a quoted value. */
+bool sql_ask(struct sql_result **result, struct sql_connection *connection, const char *query,
+             struct error *err);
+/* The same with all columns of kind SQL_TEXT: the query is planned once, not twice. */
+bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection, const char *query,
+                   struct error *err);
 /* Lists the tables with row counts and, if any are unusable, their problems. */
 bool sql_list(struct sql_result **result, struct sql_connection *connection, struct error *err);
 void sql_free(struct sql_result *result);

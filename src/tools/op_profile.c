@@ -419,22 +419,6 @@ static void put_view(struct tool_run *run, const struct tree *tree, bool has_idl
     walk(&view, &visitor);
 }
 
-static bool put_device(struct tool_run *run, struct error *err)
-{
-    struct sql_result *result = NULL;
-    size_t rows = 0;
-    struct json json;
-    bool ok =
-        tool_query(&result, run, "SELECT kind FROM machine", err) && sql_next(result, &rows, err);
-    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
-    json_begin(&json, run->out, false);
-    output_text(run->out, "\"deviceType\":");
-    json_text(&json, kind.data ? kind : TEXT("CPU"));
-    output_text(run->out, ",\"aggDvfsTimeScaleMultiplier\":1");
-    sql_free(result);
-    return ok;
-}
-
 static bool write_tree(struct tool_run *run, struct error *err)
 {
     struct tree tree = {0};
@@ -446,8 +430,7 @@ static bool write_tree(struct tool_run *run, struct error *err)
         put_view(run, &tree, false);
         output_char(run->out, ',');
     }
-    ok = ok && put_device(run, err);
-    output_char(run->out, '}');
+    output_format(run->out, "\"deviceType\":\"%s\",\"aggDvfsTimeScaleMultiplier\":1}", run->kind);
     free_tree(&tree);
     return ok;
 }

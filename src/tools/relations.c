@@ -213,27 +213,27 @@ static void choose(bool is_needed[static RELATION_COUNT], struct output *used)
     }
 }
 
-static bool put_missing(struct output *sql, struct sql_connection *connection,
-                        const struct output *used, struct error *err)
+static void put_missing(struct output *sql, const struct present_tables *present,
+                        const struct output *used)
 {
     enum table_number needed[TABLE_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (names(used, table_schemas[tables[i]].name))
             needed[count++] = tables[i];
-    return missing_put(sql, connection, needed, count, err);
+    missing_put(sql, present, needed, count);
 }
 
-bool relations_begin(struct output *sql, struct sql_connection *connection,
-                     const struct tool_options *options, const char *query, struct error *err)
+void relations_begin(struct output *sql, const struct tool_run *run, const char *query)
 {
+    const struct tool_options *options = run->options;
     bool is_needed[RELATION_COUNT];
     struct output used;
     output_memory(&used);
     output_text(&used, query);
     choose(is_needed, &used);
     output_text(sql, "WITH ");
-    bool ok = put_missing(sql, connection, &used, err);
+    put_missing(sql, run->present, &used);
     output_text(sql, "option AS (SELECT ");
     put_option(sql, "host", options->host);
     output_text(sql, ", ");
@@ -245,5 +245,4 @@ bool relations_begin(struct output *sql, struct sql_connection *connection,
         if (is_needed[i])
             output_format(sql, ", %s", relations[i].sql);
     output_discard(&used);
-    return ok;
 }

@@ -68,7 +68,6 @@
 /* clang-format on */
 
 /* Puts WITH and the relations that a query is over; the query, or more relations, follow. */
-bool relations_begin(struct output *sql, struct sql_connection *connection,
-                     const struct tool_options *options, const char *query, struct error *err);
+void relations_begin(struct output *sql, const struct tool_run *run, const char *query);
 
 #endif
