@@ -337,10 +337,10 @@ static const struct tool_column input_columns[] = {
     "Interleave|Prefetch|ParallelMap)') THEN 'Advanced file read' ELSE 'Demanded file read' END"   \
     " ELSE 'Preprocessing' END AS category FROM (SELECT e.*, json_extract_string("                 \
     "e.extra_attributes_json, '$._ipl_stage_cat') AS stage FROM SystemProfileEvents e JOIN"        \
-    " EventType t ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw'"             \
-    " AND coalesce(e.instance_id = (SELECT host FROM option), true) AND (contains("                \
-    "e.extra_attributes_json, '_ipl_stage_cat') OR regexp_matches(t.name,"                         \
-    " '^(Iterator::|InfeedEnqueue|MemcpyHToD)|DataLoader'))) e),"                                  \
+    " (SELECT id, regexp_matches(name, '^(Iterator::|InfeedEnqueue|MemcpyHToD)|DataLoader') AS"    \
+    " is_input FROM EventType) t ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw'"             \
+    " AND coalesce(e.instance_id = (SELECT host FROM option), true) AND (is_input OR contains("     \
+    "e.extra_attributes_json, '_ipl_stage_cat'))) e),"                                             \
     " input_op AS (SELECT name AS opName, category, count(*) AS count, sum(duration_ns) AS"        \
     " total_ns, sum(self_ns) AS self_ns FROM input_event GROUP BY ALL)"
 static const char input_sql[] =

@@ -36,11 +36,8 @@ static const struct {
     /* Events without a step are of the one after the last that is known, as in XProf. */
     {"memory",
      "memory AS MATERIALIZED ("
-     "SELECT * EXCLUDE (known_step), coalesce(known_step,"
-     " coalesce(last_value(known_step IGNORE NULLS) OVER (PARTITION BY memory_id ORDER BY position"
-     " ROWS UNBOUNDED PRECEDING), -1) + 1) AS step "
-     "FROM (SELECT *, row_number() OVER (PARTITION BY memory_id ORDER BY time_ps, id) - 1 AS"
-     " position "
+     "SELECT * EXCLUDE (known_step), coalesce(known_step, coalesce(last_value(known_step IGNORE"
+     " NULLS) OVER in_order, -1) + 1) AS step, row_number() OVER in_order - 1 AS position "
      "FROM (SELECT a.id, CASE WHEN (SELECT count(*) FROM host) > 1 THEN e.instance_id || '/' ELSE ''"
      " END || coalesce(a.allocator_name, CASE WHEN a.device_idx < 0 THEN 'host' END,"
      " a.device_idx::VARCHAR, '') AS memory_id,"
@@ -57,7 +54,8 @@ static const struct {
      " a.data_type AS type_number "
      "FROM MemoryAllocation a JOIN SystemProfileEvents e ON e.id = a.id"
      " LEFT JOIN Step s ON s.id = e.step_id AND s.origin <> 'guessed'"
-     " WHERE" ON_HOST("e.instance_id") ")))"},
+     " WHERE" ON_HOST("e.instance_id") ") WINDOW in_order AS (PARTITION BY memory_id ORDER BY"
+     " time_ps, id ROWS UNBOUNDED PRECEDING))"},
     /* Samples of counters that devices have, and events that carry a counter's value. */
     {"device_lane",
      "device_lane AS (SELECT t.id, t.name, t.number, d.name AS device, t.instance_id,"
