@@ -50,6 +50,7 @@
     " node AS (SELECT path[1:depth] AS path, depth, sum(self_ns) AS ns,"                           \
     " sum(occurrences) AS occurrences, sum(flops) AS flops, sum(compute_s) AS compute_s,"          \
     " sum(hbm_bytes) AS hbm_bytes,"                                                                \
+    " sum(hbm_bytes) FILTER (timed_ns IS NOT NULL OR depth < len(path) - 1) AS timed_bytes,"       \
     " CASE WHEN bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR is_idle)) THEN"      \
     " 'operation' WHEN bool_and(has_duplicates AND " has_parts " AND depth = len(path) - 1) THEN"  \
     " 'duplicates' END AS node_kind, bool_and(is_idle) AS is_idle,"                                \
@@ -62,7 +63,7 @@
     " 'instruction' THEN flops END DESC NULLS LAST, position, path) - 1 AS number FROM node)"      \
     " SELECT n.*, p.number AS parent, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
     " coalesce(n.compute_s * 1e9 / nullif(n.ns, 0), 0) AS compute_use,"                            \
-    " coalesce(n.hbm_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
+    " coalesce(n.timed_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
     " n.compute_s * m.peak_flops AS normalized_flops, m.peak_flops"                                \
     " FROM numbered n LEFT JOIN numbered p ON p.depth = n.depth - 1 AND"                           \
     " p.path = n.path[1:n.depth - 1], machine m"

@@ -12,7 +12,14 @@
 #define ON_HOST(column) " coalesce(" column " = (SELECT host FROM option), true)"
 
 #define IS_COPY "regexp_matches(name, '^Memcpy(HToD|DToH|DToD|HToH)')"
+/* Starts and ends of what a TPU does beside its operations take no time of their own. */
+#define IS_BESIDE                                                                                  \
+    "d.kind = 'TPU' AND NOT (SELECT is_xprof FROM option) AND"                                     \
+    " regexp_matches(category, '-(start|update|done)$|^(send|recv)$')"
 #define IS_DATA "starts_with(name, 'Iterator::')"
+
+/* Where bytes are counted. */
+#define COUNTED "NOT (is_beside AND category NOT LIKE '%-start' AND category NOT IN ('send', 'recv'))"
 
 static const struct {
     const char *name, *sql;
@@ -110,10 +117,12 @@ static const struct {
      " WHEN compute_type = 'f32' THEN coalesce(peak_tf32, peak_f32, peak_flops)"
      " ELSE peak_flops END"
      " + (flops - product) / CASE WHEN compute_type = 'f64' THEN coalesce(peak_f64, peak_flops)"
-     " ELSE coalesce(peak_f32, peak_flops) END AS compute_s "
+     " ELSE coalesce(peak_f32, peak_flops) END AS compute_s"
+     ", coalesce(" IS_BESIDE ", false) AS is_beside "
      "FROM (SELECT *, least(coalesce(matrix_flops, 0), flops) AS product FROM DeviceOperation) o"
      " JOIN accelerator d ON d.id = o.device_id)"},
-    /* Operations of all devices together, as XProf has them. */
+    /* Operations of all devices together, as XProf has them. Bytes that are moved beside them are
+     * those of the start, not once more those of the end. */
     {"op",
      "op AS ("
      "SELECT program_id, CASE WHEN program_id < 0 THEN program_id + 18446744073709551616::HUGEINT"
@@ -127,7 +136,9 @@ static const struct {
      " sum(kernel_count) AS kernels, sum(total_ns) AS total_ns, sum(self_ns) AS self_ns,"
      " sum(tensor_core_ns) AS tensor_core_ns, sum(flops) AS flops, sum(compute_s) AS compute_s,"
      " sum(xprof_flops) AS xprof_flops, sum(xprof_device_flops) AS xprof_device_flops,"
-     " sum(bytes_accessed) AS bytes, sum(coalesce(hbm_bytes, bytes_accessed)) AS hbm_bytes,"
+     " CASE WHEN NOT bool_or(is_beside) THEN sum(total_ns) END AS timed_ns,"
+     " sum(bytes_accessed) FILTER (" COUNTED ") AS bytes,"
+     " sum(coalesce(hbm_bytes, bytes_accessed)) FILTER (" COUNTED ") AS hbm_bytes,"
      " sum(cmem_read_bytes) AS cmem_read_bytes, sum(cmem_write_bytes) AS cmem_write_bytes,"
      " sum(vmem_read_bytes) AS vmem_read_bytes, sum(vmem_write_bytes) AS vmem_write_bytes,"
      " sum(dma_stall_ns) AS dma_stall_ns, min(first_event_id) AS first_event_id "
@@ -238,7 +249,7 @@ void relations_begin(struct output *sql, const struct tool_run *run, const char 
     put_option(sql, "group_by", options->group_by);
     output_text(sql, ", ");
     put_option(sql, "module", options->module);
-    output_char(sql, ')');
+    output_format(sql, ", %s AS is_xprof)", options->format == TOOL_GVIZ ? "true" : "false");
     for (size_t i = 0; i < RELATION_COUNT; i++)
         if (is_needed[i])
             output_format(sql, ", %s", relations[i].sql);

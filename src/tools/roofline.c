@@ -84,14 +84,16 @@ static const struct tool_column device_columns[] = {
 
 /* Rows of operations and one of the whole: the time of the devices, the costs of operations that
  * hold no others. */
+#define WHOLE(condition)                                                                           \
+    "any_value(m.whole_ns) - coalesce(sum(o.self_ns) FILTER (NOT (" condition ")), 0)"
 #define ROWS(condition, is_included)                                                               \
     "SELECT 0 AS rank, 'Program' AS category, 'Program' AS name, '0' AS program_text,"              \
-    " 1 AS occurrences, any_value(m.whole_ns) - coalesce(sum(o.self_ns) FILTER (NOT (" condition   \
-    ")), 0) AS total_ns, 0 AS self_ns, any_value(m.whole_ns) AS all_ns, NULL AS source_file,"      \
+    " 1 AS occurrences, " WHOLE(condition) " AS total_ns, " WHOLE(condition) " AS timed_ns,"       \
+    " 0 AS self_ns, any_value(m.whole_ns) AS all_ns, NULL AS source_file,"      \
     " NULL AS source_line, sum(dma_stall_ns) AS dma_stall_ns, " SUMS(" FILTER (" condition         \
     " AND NOT is_holder)") ", " is_included " AS include_infeed_outfeed FROM machine m LEFT JOIN"  \
     " part o ON true UNION ALL BY NAME SELECT place AS rank, category, name, program_text,"          \
-    " occurrences, total_ns, self_ns, all_ns, source_file, source_line, dma_stall_ns, flops,"      \
+    " occurrences, total_ns, timed_ns, self_ns, all_ns, source_file, source_line, dma_stall_ns, flops,"      \
     " compute_s, xprof_flops, xprof_device_flops, bytes, hbm_bytes, cmem_read_bytes,"              \
     " cmem_write_bytes, vmem_read_bytes, vmem_write_bytes, " is_included                           \
     " AS include_infeed_outfeed FROM (SELECT o.*, m.whole_ns AS all_ns, row_number() OVER"         \
@@ -133,7 +135,7 @@ static const struct tool_column device_columns[] = {
     " " SOURCE_CELL " AS source_info, " SOURCE_INFO " AS source, 100.0 * self_ns /"                \
     " nullif(all_ns, 0) AS percent, 100 * " BEST_USE " AS efficiency, 100 * compute_use AS"        \
     " compute, 100 * max_mem_bw_utilization AS memory, * EXCLUDE (rank, category, name,"           \
-    " occurrences, total_ns, self_ns, program_text) FROM rated"                                      \
+    " occurrences, total_ns, timed_ns, self_ns, program_text) FROM rated"                                      \
     " ORDER BY include_infeed_outfeed DESC, rank"
 
 /* As XProf's numbers: six digits. */
