@@ -18,6 +18,16 @@
     " regexp_matches(category, '-(start|update|done)$|^(send|recv)$')"
 #define IS_DATA "starts_with(name, 'Iterator::')"
 
+/* Kernels of NCCL and RCCL; the operation is the first group. */
+#define KERNEL_OF "'^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)'"
+/* Of PyTorch's types, and of NCCL's. */
+#define TYPE_BYTES(type)                                                                           \
+    "CASE WHEN lower(" type ") IN ('byte', 'char', 'bool', 'int8', 'uint8') OR lower(" type ") LIKE" \
+    " 'float8%' THEN 1 WHEN lower(" type ") IN ('half', 'bfloat16', 'short', 'float16') THEN 2"      \
+    " WHEN lower(" type ") IN ('float', 'int', 'float32', 'int32', 'uint32', 'complexhalf') THEN 4"  \
+    " WHEN lower(" type ") IN ('double', 'long', 'float64', 'int64', 'uint64', 'complexfloat') THEN" \
+    " 8 WHEN lower(" type ") = 'complexdouble' THEN 16 END"
+
 /* Where bytes are counted. */
 #define COUNTED "NOT (is_beside AND category NOT LIKE '%-start' AND category NOT IN ('send', 'recv'))"
 
@@ -63,6 +73,21 @@ static const struct {
      " LEFT JOIN Step s ON s.id = e.step_id AND s.origin <> 'guessed'"
      " WHERE" ON_HOST("e.instance_id") ") WINDOW in_order AS (PARTITION BY memory_id ORDER BY"
      " time_ps, id ROWS UNBOUNDED PRECEDING))"},
+    /* Sizes are those of nccl-tests: the larger of what a rank gives and gets. Those that only the
+     * name of a kernel tells of have the size of their HLO operation, if there is one. */
+    {"exchange",
+     "exchange AS (SELECT id, name, lower(replace(replace(operation, '_', ''), '-', '')) AS"
+     " operation, communicator, ranks, size_bytes, data_type, duration_ns FROM ("
+     "SELECT id, name, operation, communicator, group_size AS ranks, bytes AS size_bytes, data_type,"
+     " duration_ns FROM RankCollective "
+     "UNION ALL SELECT k.id, k.name, coalesce(c.operation, nullif(regexp_extract(k.name, " KERNEL_OF
+     ", 1), ''), 'other'), coalesce(c.group_description, c.group_name) || coalesce(' ' ||"
+     " c.group_ranks, ''), c.group_size, coalesce(greatest(c.input_elements, c.output_elements) *"
+     " " TYPE_BYTES("c.data_type") ", greatest(o.bytes_read, o.bytes_written)), c.data_type,"
+     " k.duration_ns FROM GpuKernel k LEFT JOIN Collective c ON c.id = k.id LEFT JOIN HloOperation o"
+     " ON o.id = k.operation_id WHERE (c.id IS NOT NULL OR regexp_matches(k.name, " KERNEL_OF "))"
+     " AND NOT EXISTS (SELECT 1 FROM RankCollective)) WHERE (SELECT host FROM option) IS NULL OR"
+     " id IN (SELECT id FROM SystemProfileEvents WHERE instance_id = (SELECT host FROM option)))"},
     /* Samples of counters that devices have, and events that carry a counter's value. */
     {"device_lane",
      "device_lane AS (SELECT t.id, t.name, t.number, d.name AS device, t.instance_id,"
@@ -188,9 +213,12 @@ enum { RELATION_COUNT = sizeof relations / sizeof *relations };
 /* clang-format on */
 
 static const enum table_number tables[] = {
-    TABLE_EVENTS,   TABLE_KERNELS, TABLE_COPIES,     TABLE_ALLOCATIONS,       TABLE_COUNTERS,
-    TABLE_STEPS,    TABLE_TRACKS,  TABLE_OPERATIONS, TABLE_MODULES,           TABLE_EVENT_TYPES,
-    TABLE_WARNINGS, TABLE_DEVICES, TABLE_FINDINGS,   TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
+    TABLE_EVENTS,      TABLE_KERNELS,           TABLE_COPIES,
+    TABLE_ALLOCATIONS, TABLE_COUNTERS,          TABLE_STEPS,
+    TABLE_TRACKS,      TABLE_OPERATIONS,        TABLE_MODULES,
+    TABLE_EVENT_TYPES, TABLE_WARNINGS,          TABLE_DEVICES,
+    TABLE_FINDINGS,    TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
+    TABLE_COLLECTIVES, TABLE_RANK_COLLECTIVES,
 };
 
 static void put_option(struct output *sql, const char *name, const char *value)

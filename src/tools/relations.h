@@ -1,9 +1,11 @@
 /*
  * Inside tools: the relations that tools are queries over.
  *
- *     option     one row: what was asked for (host, group_by), and whether XProf's figures are
- * wanted kernel     kernels on GPUs, with the host and what XProf takes for the operation memory
- * allocations and frees, as XProf numbers them counter    samples of counters of devices
+ *     option     one row: what was asked for (host, group_by, XProf's figures)
+ *     kernel     kernels on GPUs, with the host and what XProf takes for the operation
+ *     memory     allocations and frees, as XProf numbers them
+ *     exchange   collectives of GPUs, as they run on devices
+ *     counter    samples of counters of devices
  *     accelerator  the devices that tools speak of
  *     machine    one row: their kind, their peaks, their time
  *     op         operations of all these devices, with what they cost

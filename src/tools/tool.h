@@ -77,7 +77,7 @@ struct xprof_tool {
 
 extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
     framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
-    pod_viewer, inference_profile, megascale_stats, memory_viewer, graph_viewer;
+    pod_viewer, inference_profile, megascale_stats, collective_stats, memory_viewer, graph_viewer;
 
 /* The table of messages that XProf has at the end of most lists. */
 extern const struct tool_column diagnostics_columns[2];
