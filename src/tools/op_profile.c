@@ -61,7 +61,7 @@
     " GROUP BY 1, 2 UNION ALL BY NAME SELECT * FROM fused),"                                       \
     " numbered AS (SELECT *, row_number() OVER (ORDER BY depth, ns DESC, CASE WHEN node_kind ="    \
     " 'instruction' THEN flops END DESC NULLS LAST, position, path) - 1 AS number FROM node)"      \
-    " SELECT n.*, p.number AS parent, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
+    " SELECT n.*, p.number AS parent, m.devices, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
     " coalesce(n.compute_s * 1e9 / nullif(n.ns, 0), 0) AS compute_use,"                            \
     " coalesce(n.timed_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
     " n.compute_s * m.peak_flops AS normalized_flops, m.peak_flops"                                \
@@ -81,6 +81,7 @@ static const struct tool_column columns[] = {
     NUMBER("occurrences", "Count", FOR_SCRIPTS, 0),
     NUMBER("flops", "FLOPs", FOR_SCRIPTS, 0),
     NUMBER("hbm_bytes", "HBM bytes", FOR_SCRIPTS, 0),
+    NUMBER("devices", "Devices", FOR_SCRIPTS, 0),
 };
 
 static const struct tool_table tables[] = {
@@ -92,7 +93,7 @@ static const struct tool_table tables[] = {
             " 100.0 * ns / nullif(whole_ns, 0) AS time_percent, 100.0 * ns / nullif(whole_ns, 0) *"
             " (1 - least(greatest(compute_use, hbm_use), 1)) AS wasted_percent,"
             " 100 * least(compute_use, 1) AS flops_percent, 100 * least(hbm_use, 1) AS hbm_percent,"
-            " occurrences, flops, hbm_bytes FROM (" TREE("true") ") ORDER BY number"},
+            " occurrences, flops, hbm_bytes, devices FROM (" TREE("true") ") ORDER BY number"},
 };
 
 /* clang-format on */

@@ -78,6 +78,10 @@ static const struct tool_column device_columns[] = {
     NUMBER("tflops", "Peak (TFLOP/s)", FOR_USERS, 1),
     STRING("peak_type", "of", FOR_USERS),
     NUMBER("hbm_gb_per_s", "HBM (GB/s)", FOR_USERS, 1),
+    NUMBER("cmem_read_gb_per_s", "CMEM read (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("cmem_write_gb_per_s", "CMEM write (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("vmem_read_gb_per_s", "VMEM read (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("vmem_write_gb_per_s", "VMEM write (GB/s)", FOR_SCRIPTS, 1),
     NUMBER("ridge", "Ridge (FLOP/B)", FOR_USERS, 1),
     NUMBER("xprof_tflops", "XProf's peak (TFLOP/s)", FOR_USERS, 1),
 };
@@ -164,7 +168,9 @@ static const struct tool_table tables[] = {
      .forms = FOR_USERS,
      COLUMNS_OF(device_columns),
      .sql = "SELECT coalesce(model, type) AS name, devices, peak_flops / 1e12 AS tflops, peak_type,"
-            " hbm_peak / 1e9 AS hbm_gb_per_s, peak_flops / nullif(hbm_peak, 0) AS ridge,"
+            " hbm_peak / 1e9 AS hbm_gb_per_s, cmem_read_peak / 1e9 AS cmem_read_gb_per_s,"
+            " cmem_write_peak / 1e9 AS cmem_write_gb_per_s, vmem_read_peak / 1e9 AS"
+            " vmem_read_gb_per_s, vmem_write_peak / 1e9 AS vmem_write_gb_per_s, peak_flops / nullif(hbm_peak, 0) AS ridge,"
             " xprof_peak_flops / 1e12 AS xprof_tflops FROM machine WHERE devices > 0"},
     {.name = "operations",
      .title = "The whole, and its operations by self time",

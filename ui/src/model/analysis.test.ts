@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { sentence, toolGroups } from './analysis'
 import { clampScale, firstView, fitGraph, openBodies, type HloGraph } from './hloGraph'
 import { findNode, readOpTree, type OpRow } from './opProfile'
-import { decades } from './roofline'
+import { decades, usualValues } from './roofline'
 import { readParts, STEP_PARTS, thinBars } from './stepParts'
 import { anyColumns, TABLE_SPECS, timeParts, toolColumns } from './toolTables'
 
@@ -16,7 +16,7 @@ test('groups have only tools that the server has', () => {
 test('rows with paths are a tree, also where names contain slashes', () => {
   const row = (depth: number, path: string[]): OpRow => ({
     depth, path, name: path.at(-1) ?? 'total', kind: null, time_ns: 1, time_percent: 1, wasted_percent: null, flops_percent: null, hbm_percent: null,
-    occurrences: 1, flops: null, hbm_bytes: null,
+    occurrences: 1, flops: null, hbm_bytes: null, devices: 1,
   })
   const root = readOpTree([row(0, []), row(1, ['a/b']), row(1, ['a']), row(2, ['a', 'b']), row(2, ['a/b', 'c'])])!
   expect(root.children.map((node) => [node.name, node.children.map((child) => child.name)])).toEqual([['a/b', ['c']], ['a', ['b']]])
@@ -55,6 +55,10 @@ test('bars keep their mean when neighbours are one, and parts their colour', () 
 test('axes span whole decades; graphs are seen around their middle, else all of them, else their root', () => {
   expect(decades([0, 0.03, 700])).toEqual({ from: -2, to: 3 })
   expect(decades([10])).toEqual({ from: 1, to: 2 })
+  const points = [{ value: 1e-6, share: 0.001 }, { value: 3, share: 0.5 }, { value: 1e9, share: 0.001 }, { value: 2, share: 0.4 }]
+  expect(usualValues(points)).toEqual([2, 3])
+  expect(usualValues(points.slice(0, 1))).toEqual([1e-6])
+  expect(usualValues([])).toEqual([])
   const node = { id: 7, name: 'a', opcode: 'add', category: '', shape: '', distance: 0, hidden_operands: 0, hidden_users: 0, x: 50, y: 60, width: 20, height: 10 }
   const graph: HloGraph = { computation: 'c', center: null, root: 7, total: 1, first: 0, is_cut: false, width: 960, height: 100_000, nodes: [node], edges: [] }
   expect(firstView(graph, 1000, 500)).toEqual({ x: 50, y: 60 + 5 + 40 - 250 / 0.8, scale: 0.8 })
