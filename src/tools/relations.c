@@ -218,7 +218,7 @@ static const enum table_number tables[] = {
     TABLE_TRACKS,      TABLE_OPERATIONS,        TABLE_MODULES,
     TABLE_EVENT_TYPES, TABLE_WARNINGS,          TABLE_DEVICES,
     TABLE_FINDINGS,    TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
-    TABLE_COLLECTIVES, TABLE_RANK_COLLECTIVES,
+    TABLE_COLLECTIVES, TABLE_RANK_COLLECTIVES,  TABLE_RUNS,
 };
 
 static void put_option(struct output *sql, const char *name, const char *value)

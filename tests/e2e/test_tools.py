@@ -324,6 +324,18 @@ def test_the_roofline_is_what_operations_need_at_the_peaks(tool):
             assert uses[1] == pytest.approx(row["hbm_bw"] * 1.073741824 / device["hbm_gb_per_s"])
 
 
+def test_steps_of_the_roofline_have_the_work_of_the_whole(tool):
+    """All operations of the capture are in steps; a step takes the time that StepBreakdown gives it."""
+    rows = [row for row in tool("roofline_model", GPT, form="json")["roofline"] if row["rank"] == 0 and row["include_infeed_outfeed"]]
+    [total], [mean], steps = rows[:1], rows[1:2], rows[2:]
+    assert (total["step"], mean["step"], [row["step"] for row in steps]) == ("Total", "Average", [str(number) for number in range(20)])
+    for rate in "model_flop_rate", "hbm_bw", "xprof_model_flop_rate":
+        work = sum(row[rate] * row["total_time"] for row in steps)
+        assert work == pytest.approx(total[rate] * total["total_time"]) == pytest.approx(20 * mean[rate] * mean["total_time"])
+    times = {row["stepnum"]: row["stepTimeMs"] for row in tool("overview_page", GPT, form="json")["steps"]}
+    assert {row["step"]: row["total_time"] / 1e3 for row in steps} == pytest.approx(times)
+
+
 def test_bytes_that_are_moved_beside_operations_count_once(kymo, place, tool):
     """A TPU's trace has them with the start of a copy and with its end."""
     rows = json.loads(kymo.ok("sql", TPU, "SELECT category, sum(hbm_bytes) AS bytes FROM DeviceOperation GROUP BY 1", "--format", "json", "--data-path", place))
