@@ -43,7 +43,7 @@ enum { ROWS_OF_EACH = 25, MAX_WIDTH = 1000 };
 struct tool_call {
     const struct xprof_tool *tool;
     const char *format, *host, *table, *group_by, *module, *op, *file, *data_path;
-    unsigned long limit, jobs, width, memory_space;
+    unsigned long limit, jobs, width, first, memory_space;
 };
 
 static int list_tools(void)
@@ -92,6 +92,8 @@ static bool write_tool(const void *context, struct sql_connection *connection,
                                    .module = call->module,
                                    .op = call->op,
                                    .width = (uint32_t)call->width,
+                                   .has_first = call->first != NOT_GIVEN,
+                                   .first = call->first == NOT_GIVEN ? 0 : (uint32_t)call->first,
                                    .memory_space = call->memory_space,
                                    .directory = directory,
                                    .limit = limit,
@@ -117,6 +119,7 @@ static bool check_options(const struct tool_call *call)
         {call->module != NULL, TOOL_MODULE, "--module is for memory_viewer and graph_viewer"},
         {call->op != NULL, TOOL_OP, "--op is for graph_viewer"},
         {call->width > 0, TOOL_OP, "--width is for graph_viewer"},
+        {call->first != NOT_GIVEN, TOOL_OP, "--first is for graph_viewer"},
         {call->memory_space != NOT_GIVEN, TOOL_MEMORY_SPACE, "--memory-space is for memory_viewer"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -128,12 +131,17 @@ static bool check_options(const struct tool_call *call)
         fprintf(stderr, "%s tool: --width must be %d at most\n", program_name(), MAX_WIDTH);
         return false;
     }
+    if (call->first != NOT_GIVEN && call->first > UINT32_MAX) {
+        fprintf(stderr, "%s tool: --first must be %u at most\n", program_name(), UINT32_MAX);
+        return false;
+    }
     return true;
 }
 
 static int tool(int count, char **arguments)
 {
-    struct tool_call call = {.format = formats[0], .limit = NOT_GIVEN, .memory_space = NOT_GIVEN};
+    struct tool_call call = {
+        .format = formats[0], .limit = NOT_GIVEN, .first = NOT_GIVEN, .memory_space = NOT_GIVEN};
     const struct option table[] = {
         {"format", 0, OPTION_CHOICE, &call.format, "FORMAT", "output format (default: text)",
          formats},
@@ -145,6 +153,9 @@ static int tool(int count, char **arguments)
         {"op", 0, OPTION_TEXT, &call.op, "NAME", "operation or computation of graph_viewer", NULL},
         {"width", 0, OPTION_NUMBER, &call.width, "N",
          "graph_viewer shows operations this far from --op (default: 1)", NULL},
+        {"first", 0, OPTION_NUMBER, &call.first, "N",
+         "graph_viewer shows 1000 operations at once, of larger computations from this one on",
+         NULL},
         {"memory-space", 0, OPTION_NUMBER, &call.memory_space, "N",
          "memory of memory_viewer (default: 0, the device's main memory)", NULL},
         {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},

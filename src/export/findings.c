@@ -203,7 +203,7 @@ static bool read_rows(struct sql_connection *connection, const char *query, find
                       struct error *err)
 {
     struct sql_result *result = NULL;
-    bool ok = sql_query(&result, connection, query, err);
+    bool ok = sql_ask(&result, connection, query, err);
     for (size_t rows = 1; ok && rows > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t i = 0; ok && i < rows; i++)

@@ -180,6 +180,8 @@ bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
         .most = options->most_nodes ? options->most_nodes : HLO_GRAPH_NODES,
         .radius = options->radius,
     };
+    if (center == HLO_NONE && options->is_near_root && walk.computation->count > walk.most)
+        center = walk.computation->root;
     walk.first = instructions_of(module, walk.computation);
     walk.users = find_users(module, walk.computation);
     walk.nodes = mem_alloc((walk.computation->count + 1) * sizeof *walk.nodes);

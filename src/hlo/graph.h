@@ -13,6 +13,7 @@ struct hlo_graph_options {
     uint32_t radius;     /* steps from an instruction to those shown */
     uint32_t most_nodes; /* 0: HLO_GRAPH_NODES */
     uint32_t first;      /* of a computation that has more: the first shown, as it executes */
+    bool is_near_root;   /* of a computation that has more: what is near its root instead */
     bool with_bodies;    /* DOT: fusions with what is in them */
     bool with_metadata;  /* DOT: where nodes come from */
 };
@@ -52,9 +53,9 @@ bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
 void hlo_graph_free(struct hlo_graph *graph);
 /* Inside hlo: sets where the nodes are. */
 void hlo_graph_layout(struct hlo_graph *graph, const struct hlo_module *module);
-/* {"computation", "center", "total", "first", "width", "height", "nodes": [{"id", "name", "opcode",
- * "shape", "category", "called", "x", "y", "width", "height", ...}], "edges": [{"from", "to",
- * "operand", "points"}]} */
+/* {"computation", "center", "root", "total", "first", "is_cut", "width", "height", "nodes": [{"id",
+ * "name", "opcode", "shape", "category", "called", "x", "y", "width", "height", ...}], "edges":
+ * [{"from", "to", "operand", "points"}]} */
 void hlo_graph_json(struct output *out, const struct hlo_module *module,
                     const struct hlo_graph *graph);
 /* For Graphviz. */

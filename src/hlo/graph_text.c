@@ -79,6 +79,12 @@ void hlo_graph_json(struct output *out, const struct hlo_module *module,
         json_null(&json);
     else
         json_uint(&json, graph->nodes.items[graph->center].instruction);
+    uint32_t root = module->computations.items[graph->computation].root;
+    json_key(&json, "root");
+    if (root == HLO_NONE)
+        json_null(&json);
+    else
+        json_uint(&json, root);
     json_put_uint(&json, "total", graph->total);
     json_put_uint(&json, "first", graph->first);
     json_key(&json, "is_cut");
@@ -226,6 +232,9 @@ void hlo_graph_dot(struct output *out, const struct hlo_module *module,
     put_quoted(out, module->computations.items[graph->computation].name);
     output_text(out, "\" {\n  rankdir=TB;\n  node [shape=box, style=\"rounded,filled\", "
                      "fontname=\"sans-serif\", fontsize=10];\n");
+    if (graph->is_cut)
+        output_format(out, "  label=\"%zu of %u instructions, from number %u on\";\n",
+                      graph->nodes.count, graph->total, graph->first);
     array_each (node, &graph->nodes)
         put_dot_node(out, &scratch, &module->instructions.items[node->instruction],
                      node->instruction,

@@ -180,6 +180,7 @@ static bool is_offered(const struct opened *opened, const char *tool)
     } needs[] = {{"kernel_stats", "GpuKernel"},  {"memory_viewer", "HloModule"},
                  {"graph_viewer", "HloModule"},  {"perf_counters", "CounterSample"},
                  {"inference_profile", NULL},    {"megascale_stats", NULL},
+                 {"collective_stats", NULL}, /* not one of XProf's */
                  {"pod_viewer", "StepBreakdown"}};
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (strcmp(tool, needs[i].tool) == 0)

@@ -64,7 +64,7 @@ static bool has_table_named(const struct xprof_tool *tool, const char *name)
 static bool read_options(const struct request *request, struct reply *reply,
                          const struct xprof_tool *tool, struct tool_options *options)
 {
-    uint64_t width = 0;
+    uint64_t width = 0, first = 0;
     options->limit = TOOL_MAX_ROWS;
     options->host = request_argument(request, "host");
     options->table = request_argument(request, "table");
@@ -77,9 +77,12 @@ static bool read_options(const struct request *request, struct reply *reply,
     if (!read_format(request, reply, &options->format) ||
         !request_number(request, reply, "limit", TOOL_MAX_ROWS, &options->limit) ||
         !request_number(request, reply, "memory_space", UINT32_MAX, &options->memory_space) ||
-        !request_number(request, reply, "width", TOOL_MAX_WIDTH, &width))
+        !request_number(request, reply, "width", TOOL_MAX_WIDTH, &width) ||
+        !request_number(request, reply, "first", UINT32_MAX, &first))
         return false;
     options->width = (uint32_t)width;
+    options->has_first = request_argument(request, "first") != NULL;
+    options->first = (uint32_t)first;
     if (options->limit == 0)
         options->limit = TOOL_MAX_ROWS;
     options->style = (struct text_style){

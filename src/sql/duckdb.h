@@ -90,6 +90,8 @@ enum duckdb_type_kind {
     F(destroy_logical_type, void, (struct duckdb_type * *type))                                    \
     F(execute_prepared_streaming, int,                                                             \
       (struct duckdb_statement * statement, struct duckdb_result * result))                        \
+    F(column_count, uint64_t, (struct duckdb_result * result))                                     \
+    F(column_name, const char *, (struct duckdb_result * result, uint64_t column))                 \
     F(result_error, const char *, (struct duckdb_result * result))                                 \
     F(destroy_result, void, (struct duckdb_result * result))                                       \
     F(fetch_chunk, struct duckdb_chunk *, (struct duckdb_result result))                           \

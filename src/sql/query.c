@@ -109,6 +109,36 @@ static const char *skip_word(const char *text, const char *word)
     return text + size;
 }
 
+/* Hands a result out, or frees what has not started. */
+static bool give(struct sql_result **result, struct sql_result *started, bool ok)
+{
+    if (!ok) {
+        sql_free(started);
+        started = NULL;
+    }
+    *result = started;
+    return ok;
+}
+
+bool sql_ask(struct sql_result **result, struct sql_connection *connection, const char *query,
+             struct error *err)
+{
+    struct sql_result *started = result_new(connection, query);
+    return give(result, started, start_select(started, err));
+}
+
+bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection, const char *query,
+                   struct error *err)
+{
+    struct sql_result *started = result_new(connection, query);
+    struct output sql;
+    output_memory(&sql);
+    output_format(&sql, "SELECT COLUMNS(*)::VARCHAR FROM (%s)", query);
+    bool ok = result_start(started, output_sql(&sql), err);
+    output_discard(&sql);
+    return give(result, started, ok);
+}
+
 /*
  * EXPLAIN ANALYZE runs its statement, SELECT or not, and DuckDB reports only EXPLAIN as the type.
  * So the keyword is stripped, the rest is checked alone, and the keyword added again.
@@ -124,12 +154,8 @@ bool sql_query(struct sql_result **result, struct sql_connection *connection, co
         return error_set(err, "the query is not UTF-8");
     if (!check_select(connection, select, err))
         return false;
+    if (!explained)
+        return sql_ask(result, connection, select, err);
     struct sql_result *started = result_new(connection, select);
-    bool ok = explained ? start_plan(started, analyzed != NULL, err) : start_select(started, err);
-    if (!ok) {
-        sql_free(started);
-        started = NULL;
-    }
-    *result = started;
-    return ok;
+    return give(result, started, start_plan(started, analyzed != NULL, err));
 }

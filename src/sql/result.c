@@ -48,11 +48,20 @@ static bool report_running(struct sql_result *result, char *message, struct erro
     return report(result->connection, result->query, message, err);
 }
 
+static void name_columns(struct sql_result *result)
+{
+    uint64_t count = result->duckdb->column_count(&result->handle);
+    for (uint64_t i = 0; i < count; i++)
+        result_add_column(result, result->duckdb->column_name(&result->handle, i), SQL_TEXT);
+}
+
 bool result_start(struct sql_result *result, const char *sql, struct error *err)
 {
     char *message;
     bool ok =
         engine_start(result->duckdb, result->connection->handle, sql, &result->handle, &message);
+    if (ok && result->columns.count == 0)
+        name_columns(result);
     result->vectors = mem_zeroed(result->columns.count, sizeof *result->vectors);
     if (!ok) {
         report_running(result, message, err);

@@ -26,7 +26,7 @@ struct sql_result {
 /* Initially without columns. */
 struct sql_result *result_new(struct sql_connection *connection, const char *query);
 void result_add_column(struct sql_result *result, const char *name, enum sql_kind kind);
-/* Runs SQL that returns the result's columns, all VARCHAR. */
+/* Runs SQL that returns the result's columns, all VARCHAR; a result without columns gets those. */
 bool result_start(struct sql_result *result, const char *sql, struct error *err);
 
 /* Whether the query is a single read-only SELECT. */

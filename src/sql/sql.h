@@ -17,9 +17,6 @@ struct sql_result;
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
-/* Close its connections first. */
-void sql_close(struct sql_database *database);
-
 /* A database without tables, for statements of the program's own, which make views and write
  * files. Only files below the directories, which are absolute, are read and written. */
 bool sql_open_directories(struct sql_database **database, const char *const *directories,
@@ -28,6 +25,8 @@ bool sql_open_directories(struct sql_database **database, const char *const *dir
  * proportion to the ranks. All if the query is NULL or names none. */
 bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
                   struct error *err);
+/* Close its connections first. */
+void sql_close(struct sql_database *database);
 
 bool sql_connect(struct sql_connection **connection, struct sql_database *database,
                  struct error *err);
@@ -42,6 +41,13 @@ void sql_interrupt(struct sql_connection *connection);
  */
 bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
                struct error *err);
+/* The same for a SELECT that the program itself wrote: it is not checked, which for long ones takes
+ * as long as to run them. What users give may be in it as a quoted value. */
+bool sql_ask(struct sql_result **result, struct sql_connection *connection, const char *query,
+             struct error *err);
+/* The same with all columns of kind SQL_TEXT: the query is planned once, not twice. */
+bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection, const char *query,
+                   struct error *err);
 /* Runs a statement that is not the user's, whatever it is, and discards its rows. */
 bool sql_run(struct sql_connection *connection, const char *statement, struct error *err);
 /* Quotes text as SQL: ' for literals, " for identifiers. */

@@ -42,9 +42,12 @@ static void put_empty(struct output *sql, const struct table_schema *table)
 
 enum { MAX_FIELDS = 128 };
 
-/* Which tables and columns the profile has. */
 struct present {
     bool is_there, has[MAX_FIELDS];
+};
+
+struct present_tables {
+    struct present tables[TABLE_COUNT];
 };
 
 static void mark(struct present *present, const struct table_schema *table, struct text column)
@@ -54,21 +57,27 @@ static void mark(struct present *present, const struct table_schema *table, stru
         present->has[i] |= text_equal(column, text_of(table->fields[i].name));
 }
 
-static bool find_present(struct present *present, struct sql_connection *connection,
-                         const enum table_number *tables, size_t count, struct error *err)
+bool present_find(struct present_tables **present, struct sql_connection *connection,
+                  struct error *err)
 {
     struct sql_result *result = NULL;
     size_t rows = 1;
-    bool ok =
-        sql_query(&result, connection,
-                  "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal", err);
+    *present = mem_zeroed(1, sizeof **present);
+    bool ok = sql_ask_texts(
+        &result, connection,
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal", err);
     while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
         for (size_t row = 0; row < rows; row++)
-            for (size_t i = 0; i < count; i++)
-                if (text_equal(sql_value(result, row, 0), text_of(table_schemas[tables[i]].name)))
-                    mark(&present[i], &table_schemas[tables[i]], sql_value(result, row, 1));
+            for (size_t i = 0; i < TABLE_COUNT; i++)
+                if (text_equal(sql_value(result, row, 0), text_of(table_schemas[i].name)))
+                    mark(&(*present)->tables[i], &table_schemas[i], sql_value(result, row, 1));
     sql_free(result);
     return ok;
+}
+
+void present_free(struct present_tables *present)
+{
+    mem_free(present);
 }
 
 /* A table of an earlier version, with the columns that it does not have as NULL. */
@@ -89,17 +98,14 @@ static void put_completed(struct output *sql, const struct table_schema *table,
         output_format(sql, " FROM main.%s), ", table->name);
 }
 
-bool missing_put(struct output *sql, struct sql_connection *connection,
-                 const enum table_number *tables, size_t count, struct error *err)
+void missing_put(struct output *sql, const struct present_tables *present,
+                 const enum table_number *tables, size_t count)
 {
-    struct present *present = mem_zeroed(count, sizeof *present);
-    bool ok = find_present(present, connection, tables, count, err);
-    for (size_t i = 0; ok && i < count; i++) {
-        if (present[i].is_there)
-            put_completed(sql, &table_schemas[tables[i]], &present[i]);
+    for (size_t i = 0; i < count; i++) {
+        const struct present *table = &present->tables[tables[i]];
+        if (table->is_there)
+            put_completed(sql, &table_schemas[tables[i]], table);
         else
             put_empty(sql, &table_schemas[tables[i]]);
     }
-    mem_free(present);
-    return ok;
 }

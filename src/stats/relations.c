@@ -149,7 +149,11 @@ static const enum table_number tables[] = {
 
 bool relations_missing(struct output *sql, struct sql_connection *connection, struct error *err)
 {
-    return missing_put(sql, connection, tables, sizeof tables / sizeof *tables, err);
+    struct present_tables *present;
+    bool ok = present_find(&present, connection, err);
+    missing_put(sql, present, tables, sizeof tables / sizeof *tables);
+    present_free(present);
+    return ok;
 }
 
 void relations_put(struct output *sql, const struct output *missing, bool has_base_names)

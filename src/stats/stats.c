@@ -93,7 +93,7 @@ static bool put_shown(struct output *sql, const struct run *run, const struct re
     output_text(sql, "SELECT ");
     output_text(&plain, "SELECT * FROM report LIMIT 0");
     output_char(&plain, '\0');
-    bool ok = sql_query(&result, run->connection, plain.data, err);
+    bool ok = sql_ask(&result, run->connection, plain.data, err);
     if (ok) {
         size_t count;
         const struct sql_column *columns = sql_columns(result, &count);
@@ -141,7 +141,7 @@ static bool write_report(struct run *run, const struct report_choice *choice, st
     bool is_empty = false;
     output_memory(&sql);
     bool ok = put_shown(&sql, run, choice, err) &&
-              sql_query(&result, run->connection, sql.data, err) &&
+              sql_ask(&result, run->connection, sql.data, err) &&
               sql_is_empty(result, &is_empty, err);
     if (ok && is_empty && !run->is_all)
         options->notice(choice->report);

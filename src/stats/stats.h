@@ -52,9 +52,15 @@ bool stats_write(struct sql_connection *connection, const struct report_choice *
                  size_t count, const struct stats_options *options, struct output *out,
                  size_t *written, struct error *err);
 
+/* Which tables and columns a profile has. */
+struct present_tables;
+bool present_find(struct present_tables **present, struct sql_connection *connection,
+                  struct error *err);
+void present_free(struct present_tables *present);
+
 /* Definitions, for a WITH clause, of those of the tables that the profile does not have, as tables
  * without rows are not written, and of those that lack columns, as earlier versions had fewer. */
-bool missing_put(struct output *sql, struct sql_connection *connection,
-                 const enum table_number *tables, size_t count, struct error *err);
+void missing_put(struct output *sql, const struct present_tables *present,
+                 const enum table_number *tables, size_t count);
 
 #endif

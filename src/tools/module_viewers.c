@@ -179,6 +179,9 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
     const struct tool_options *options = run->options;
     struct hlo_graph_options wanted = {.name = text_of(options->op ? options->op : ""),
                                        .radius = options->width ? options->width : 1,
+                                       .first = options->first,
+                                       .is_near_root =
+                                           options->format == TOOL_JSON && !options->has_first,
                                        .with_bodies = options->has_bodies,
                                        .with_metadata = options->has_metadata};
     struct hlo_graph graph = {0};

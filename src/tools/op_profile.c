@@ -50,6 +50,7 @@
     " node AS (SELECT path[1:depth] AS path, depth, sum(self_ns) AS ns,"                           \
     " sum(occurrences) AS occurrences, sum(flops) AS flops, sum(compute_s) AS compute_s,"          \
     " sum(hbm_bytes) AS hbm_bytes,"                                                                \
+    " sum(hbm_bytes) FILTER (timed_ns IS NOT NULL OR depth < len(path) - 1) AS timed_bytes,"       \
     " CASE WHEN bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR is_idle)) THEN"      \
     " 'operation' WHEN bool_and(has_duplicates AND " has_parts " AND depth = len(path) - 1) THEN"  \
     " 'duplicates' END AS node_kind, bool_and(is_idle) AS is_idle,"                                \
@@ -60,9 +61,9 @@
     " GROUP BY 1, 2 UNION ALL BY NAME SELECT * FROM fused),"                                       \
     " numbered AS (SELECT *, row_number() OVER (ORDER BY depth, ns DESC, CASE WHEN node_kind ="    \
     " 'instruction' THEN flops END DESC NULLS LAST, position, path) - 1 AS number FROM node)"      \
-    " SELECT n.*, p.number AS parent, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
+    " SELECT n.*, p.number AS parent, m.devices, m.whole_ns, m.idle_ns AS whole_idle_ns,"                     \
     " coalesce(n.compute_s * 1e9 / nullif(n.ns, 0), 0) AS compute_use,"                            \
-    " coalesce(n.hbm_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
+    " coalesce(n.timed_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,"        \
     " n.compute_s * m.peak_flops AS normalized_flops, m.peak_flops"                                \
     " FROM numbered n LEFT JOIN numbered p ON p.depth = n.depth - 1 AND"                           \
     " p.path = n.path[1:n.depth - 1], machine m"
@@ -80,6 +81,7 @@ static const struct tool_column columns[] = {
     NUMBER("occurrences", "Count", FOR_SCRIPTS, 0),
     NUMBER("flops", "FLOPs", FOR_SCRIPTS, 0),
     NUMBER("hbm_bytes", "HBM bytes", FOR_SCRIPTS, 0),
+    NUMBER("devices", "Devices", FOR_SCRIPTS, 0),
 };
 
 static const struct tool_table tables[] = {
@@ -91,7 +93,7 @@ static const struct tool_table tables[] = {
             " 100.0 * ns / nullif(whole_ns, 0) AS time_percent, 100.0 * ns / nullif(whole_ns, 0) *"
             " (1 - least(greatest(compute_use, hbm_use), 1)) AS wasted_percent,"
             " 100 * least(compute_use, 1) AS flops_percent, 100 * least(hbm_use, 1) AS hbm_percent,"
-            " occurrences, flops, hbm_bytes FROM (" TREE("true") ") ORDER BY number"},
+            " occurrences, flops, hbm_bytes, devices FROM (" TREE("true") ") ORDER BY number"},
 };
 
 /* clang-format on */
@@ -419,22 +421,6 @@ static void put_view(struct tool_run *run, const struct tree *tree, bool has_idl
     walk(&view, &visitor);
 }
 
-static bool put_device(struct tool_run *run, struct error *err)
-{
-    struct sql_result *result = NULL;
-    size_t rows = 0;
-    struct json json;
-    bool ok =
-        tool_query(&result, run, "SELECT kind FROM machine", err) && sql_next(result, &rows, err);
-    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
-    json_begin(&json, run->out, false);
-    output_text(run->out, "\"deviceType\":");
-    json_text(&json, kind.data ? kind : TEXT("CPU"));
-    output_text(run->out, ",\"aggDvfsTimeScaleMultiplier\":1");
-    sql_free(result);
-    return ok;
-}
-
 static bool write_tree(struct tool_run *run, struct error *err)
 {
     struct tree tree = {0};
@@ -446,8 +432,7 @@ static bool write_tree(struct tool_run *run, struct error *err)
         put_view(run, &tree, false);
         output_char(run->out, ',');
     }
-    ok = ok && put_device(run, err);
-    output_char(run->out, '}');
+    output_format(run->out, "\"deviceType\":\"%s\",\"aggDvfsTimeScaleMultiplier\":1}", run->kind);
     free_tree(&tree);
     return ok;
 }

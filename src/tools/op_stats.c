@@ -135,7 +135,8 @@ static const struct tool_column framework_columns[] = {
 #define FRAMEWORK_SQL(with_idle)                                                                   \
     "WITH grouped AS (SELECT coalesce(framework_op, name) AS operation,"                          \
     " coalesce(any_value(CASE WHEN framework_op IS NOT NULL THEN framework_type END), 'Unknown')"  \
-    " AS type, max(occurrences) AS occurrences, sum(total_ns) AS total_ns, sum(self_ns) AS"        \
+    " AS type, max(occurrences) AS occurrences, sum(total_ns) AS total_ns,"                        \
+    " CASE WHEN count(timed_ns) > 0 THEN sum(total_ns) END AS timed_ns, sum(self_ns) AS"           \
     " self_ns, sum(tensor_core_ns) AS tensor_core_ns, sum(flops) AS flops,"                        \
     " sum(compute_s) AS compute_s, sum(xprof_flops) AS xprof_flops,"                               \
     " sum(xprof_device_flops) AS xprof_device_flops, sum(bytes) AS bytes,"                         \
@@ -143,7 +144,7 @@ static const struct tool_column framework_columns[] = {
     " sum(cmem_write_bytes) AS cmem_write_bytes, sum(vmem_read_bytes) AS vmem_read_bytes,"         \
     " sum(vmem_write_bytes) AS vmem_write_bytes FROM op GROUP BY 1"                                \
     " UNION ALL BY NAME SELECT 'IDLE' AS operation, 'IDLE' AS type, 0 AS occurrences,"             \
-    " idle_ns AS total_ns, idle_ns AS self_ns FROM machine WHERE " with_idle " AND idle_ns > 0),"  \
+    " idle_ns AS total_ns, idle_ns AS timed_ns, idle_ns AS self_ns FROM machine WHERE " with_idle " AND idle_ns > 0),"  \
     " on_device AS (SELECT o.*, 100.0 * o.self_ns / nullif(sum(o.self_ns) OVER (), 0) AS percent," \
     " row_number() OVER (ORDER BY o.self_ns DESC, operation) AS place," RATES                      \
     " FROM grouped o, machine m),"                                                                 \

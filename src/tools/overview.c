@@ -134,7 +134,8 @@ static const char fact_sql[] =
     " fact AS (SELECT 0 AS place, 'Devices' AS fact, printf('%d x %s', devices, coalesce(model,"
     " type)) AS value FROM machine WHERE devices > 0 "
     "UNION ALL SELECT 1, 'Steps', printf('%d of %.2f ms (%.2f to %.2f)', step_count, step_ms,"
-    " least_ms, most_ms) FROM shares WHERE step_count > 0 "
+    " least_ms, most_ms) || CASE WHEN devices > 1 THEN printf(', their parts means over %d"
+    " devices', devices) ELSE '' END FROM shares, machine WHERE step_count > 0 "
     "UNION ALL SELECT 2, 'Devices busy', printf('%.1f %% of %.1f ms from their first work to their"
     " last', 100.0 * busy_ns / nullif(span_ns, 0), span_ns / 1e6 / devices) FROM machine"
     " WHERE devices > 0 AND span_ns > 0 "
@@ -337,10 +338,10 @@ static const struct tool_column input_columns[] = {
     "Interleave|Prefetch|ParallelMap)') THEN 'Advanced file read' ELSE 'Demanded file read' END"   \
     " ELSE 'Preprocessing' END AS category FROM (SELECT e.*, json_extract_string("                 \
     "e.extra_attributes_json, '$._ipl_stage_cat') AS stage FROM SystemProfileEvents e JOIN"        \
-    " EventType t ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw'"             \
-    " AND coalesce(e.instance_id = (SELECT host FROM option), true) AND (contains("                \
-    "e.extra_attributes_json, '_ipl_stage_cat') OR regexp_matches(t.name,"                         \
-    " '^(Iterator::|InfeedEnqueue|MemcpyHToD)|DataLoader'))) e),"                                  \
+    " (SELECT id, regexp_matches(name, '^(Iterator::|InfeedEnqueue|MemcpyHToD)|DataLoader') AS"    \
+    " is_input FROM EventType) t ON t.id = e.event_type_id WHERE e.trace_event_source NOT LIKE '%hw'"             \
+    " AND coalesce(e.instance_id = (SELECT host FROM option), true) AND (is_input OR contains("     \
+    "e.extra_attributes_json, '_ipl_stage_cat'))) e),"                                             \
     " input_op AS (SELECT name AS opName, category, count(*) AS count, sum(duration_ns) AS"        \
     " total_ns, sum(self_ns) AS self_ns FROM input_event GROUP BY ALL)"
 static const char input_sql[] =

@@ -12,7 +12,24 @@
 #define ON_HOST(column) " coalesce(" column " = (SELECT host FROM option), true)"
 
 #define IS_COPY "regexp_matches(name, '^Memcpy(HToD|DToH|DToD|HToH)')"
+/* Starts and ends of what a TPU does beside its operations take no time of their own. */
+#define IS_BESIDE                                                                                  \
+    "d.kind = 'TPU' AND NOT (SELECT is_xprof FROM option) AND"                                     \
+    " regexp_matches(category, '-(start|update|done)$|^(send|recv)$')"
 #define IS_DATA "starts_with(name, 'Iterator::')"
+
+/* Kernels of NCCL and RCCL; the operation is the first group. */
+#define KERNEL_OF "'^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)'"
+/* Of PyTorch's types, and of NCCL's. */
+#define TYPE_BYTES(type)                                                                           \
+    "CASE WHEN lower(" type ") IN ('byte', 'char', 'bool', 'int8', 'uint8') OR lower(" type ") LIKE" \
+    " 'float8%' THEN 1 WHEN lower(" type ") IN ('half', 'bfloat16', 'short', 'float16') THEN 2"      \
+    " WHEN lower(" type ") IN ('float', 'int', 'float32', 'int32', 'uint32', 'complexhalf') THEN 4"  \
+    " WHEN lower(" type ") IN ('double', 'long', 'float64', 'int64', 'uint64', 'complexfloat') THEN" \
+    " 8 WHEN lower(" type ") = 'complexdouble' THEN 16 END"
+
+/* Where bytes are counted. */
+#define COUNTED "NOT (is_beside AND category NOT LIKE '%-start' AND category NOT IN ('send', 'recv'))"
 
 static const struct {
     const char *name, *sql;
@@ -36,11 +53,8 @@ static const struct {
     /* Events without a step are of the one after the last that is known, as in XProf. */
     {"memory",
      "memory AS MATERIALIZED ("
-     "SELECT * EXCLUDE (known_step), coalesce(known_step,"
-     " coalesce(last_value(known_step IGNORE NULLS) OVER (PARTITION BY memory_id ORDER BY position"
-     " ROWS UNBOUNDED PRECEDING), -1) + 1) AS step "
-     "FROM (SELECT *, row_number() OVER (PARTITION BY memory_id ORDER BY time_ps, id) - 1 AS"
-     " position "
+     "SELECT * EXCLUDE (known_step), coalesce(known_step, coalesce(last_value(known_step IGNORE"
+     " NULLS) OVER in_order, -1) + 1) AS step, row_number() OVER in_order - 1 AS position "
      "FROM (SELECT a.id, CASE WHEN (SELECT count(*) FROM host) > 1 THEN e.instance_id || '/' ELSE ''"
      " END || coalesce(a.allocator_name, CASE WHEN a.device_idx < 0 THEN 'host' END,"
      " a.device_idx::VARCHAR, '') AS memory_id,"
@@ -57,7 +71,23 @@ static const struct {
      " a.data_type AS type_number "
      "FROM MemoryAllocation a JOIN SystemProfileEvents e ON e.id = a.id"
      " LEFT JOIN Step s ON s.id = e.step_id AND s.origin <> 'guessed'"
-     " WHERE" ON_HOST("e.instance_id") ")))"},
+     " WHERE" ON_HOST("e.instance_id") ") WINDOW in_order AS (PARTITION BY memory_id ORDER BY"
+     " time_ps, id ROWS UNBOUNDED PRECEDING))"},
+    /* Sizes are those of nccl-tests: the larger of what a rank gives and gets. Those that only the
+     * name of a kernel tells of have the size of their HLO operation, if there is one. */
+    {"exchange",
+     "exchange AS (SELECT id, name, lower(replace(replace(operation, '_', ''), '-', '')) AS"
+     " operation, communicator, ranks, size_bytes, data_type, duration_ns FROM ("
+     "SELECT id, name, operation, communicator, group_size AS ranks, bytes AS size_bytes, data_type,"
+     " duration_ns FROM RankCollective "
+     "UNION ALL SELECT k.id, k.name, coalesce(c.operation, nullif(regexp_extract(k.name, " KERNEL_OF
+     ", 1), ''), 'other'), coalesce(c.group_description, c.group_name) || coalesce(' ' ||"
+     " c.group_ranks, ''), c.group_size, coalesce(greatest(c.input_elements, c.output_elements) *"
+     " " TYPE_BYTES("c.data_type") ", greatest(o.bytes_read, o.bytes_written)), c.data_type,"
+     " k.duration_ns FROM GpuKernel k LEFT JOIN Collective c ON c.id = k.id LEFT JOIN HloOperation o"
+     " ON o.id = k.operation_id WHERE (c.id IS NOT NULL OR regexp_matches(k.name, " KERNEL_OF "))"
+     " AND NOT EXISTS (SELECT 1 FROM RankCollective)) WHERE (SELECT host FROM option) IS NULL OR"
+     " id IN (SELECT id FROM SystemProfileEvents WHERE instance_id = (SELECT host FROM option)))"},
     /* Samples of counters that devices have, and events that carry a counter's value. */
     {"device_lane",
      "device_lane AS (SELECT t.id, t.name, t.number, d.name AS device, t.instance_id,"
@@ -112,10 +142,12 @@ static const struct {
      " WHEN compute_type = 'f32' THEN coalesce(peak_tf32, peak_f32, peak_flops)"
      " ELSE peak_flops END"
      " + (flops - product) / CASE WHEN compute_type = 'f64' THEN coalesce(peak_f64, peak_flops)"
-     " ELSE coalesce(peak_f32, peak_flops) END AS compute_s "
+     " ELSE coalesce(peak_f32, peak_flops) END AS compute_s"
+     ", coalesce(" IS_BESIDE ", false) AS is_beside "
      "FROM (SELECT *, least(coalesce(matrix_flops, 0), flops) AS product FROM DeviceOperation) o"
      " JOIN accelerator d ON d.id = o.device_id)"},
-    /* Operations of all devices together, as XProf has them. */
+    /* Operations of all devices together, as XProf has them. Bytes that are moved beside them are
+     * those of the start, not once more those of the end. */
     {"op",
      "op AS ("
      "SELECT program_id, CASE WHEN program_id < 0 THEN program_id + 18446744073709551616::HUGEINT"
@@ -129,7 +161,9 @@ static const struct {
      " sum(kernel_count) AS kernels, sum(total_ns) AS total_ns, sum(self_ns) AS self_ns,"
      " sum(tensor_core_ns) AS tensor_core_ns, sum(flops) AS flops, sum(compute_s) AS compute_s,"
      " sum(xprof_flops) AS xprof_flops, sum(xprof_device_flops) AS xprof_device_flops,"
-     " sum(bytes_accessed) AS bytes, sum(coalesce(hbm_bytes, bytes_accessed)) AS hbm_bytes,"
+     " CASE WHEN NOT bool_or(is_beside) THEN sum(total_ns) END AS timed_ns,"
+     " sum(bytes_accessed) FILTER (" COUNTED ") AS bytes,"
+     " sum(coalesce(hbm_bytes, bytes_accessed)) FILTER (" COUNTED ") AS hbm_bytes,"
      " sum(cmem_read_bytes) AS cmem_read_bytes, sum(cmem_write_bytes) AS cmem_write_bytes,"
      " sum(vmem_read_bytes) AS vmem_read_bytes, sum(vmem_write_bytes) AS vmem_write_bytes,"
      " sum(dma_stall_ns) AS dma_stall_ns, min(first_event_id) AS first_event_id "
@@ -179,9 +213,12 @@ enum { RELATION_COUNT = sizeof relations / sizeof *relations };
 /* clang-format on */
 
 static const enum table_number tables[] = {
-    TABLE_EVENTS,   TABLE_KERNELS, TABLE_COPIES,     TABLE_ALLOCATIONS,       TABLE_COUNTERS,
-    TABLE_STEPS,    TABLE_TRACKS,  TABLE_OPERATIONS, TABLE_MODULES,           TABLE_EVENT_TYPES,
-    TABLE_WARNINGS, TABLE_DEVICES, TABLE_FINDINGS,   TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
+    TABLE_EVENTS,      TABLE_KERNELS,           TABLE_COPIES,
+    TABLE_ALLOCATIONS, TABLE_COUNTERS,          TABLE_STEPS,
+    TABLE_TRACKS,      TABLE_OPERATIONS,        TABLE_MODULES,
+    TABLE_EVENT_TYPES, TABLE_WARNINGS,          TABLE_DEVICES,
+    TABLE_FINDINGS,    TABLE_DEVICE_OPERATIONS, TABLE_STEP_BREAKDOWNS,
+    TABLE_COLLECTIVES, TABLE_RANK_COLLECTIVES,  TABLE_RUNS,
 };
 
 static void put_option(struct output *sql, const char *name, const char *value)
@@ -213,37 +250,36 @@ static void choose(bool is_needed[static RELATION_COUNT], struct output *used)
     }
 }
 
-static bool put_missing(struct output *sql, struct sql_connection *connection,
-                        const struct output *used, struct error *err)
+static void put_missing(struct output *sql, const struct present_tables *present,
+                        const struct output *used)
 {
     enum table_number needed[TABLE_COUNT];
     size_t count = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (names(used, table_schemas[tables[i]].name))
             needed[count++] = tables[i];
-    return missing_put(sql, connection, needed, count, err);
+    missing_put(sql, present, needed, count);
 }
 
-bool relations_begin(struct output *sql, struct sql_connection *connection,
-                     const struct tool_options *options, const char *query, struct error *err)
+void relations_begin(struct output *sql, const struct tool_run *run, const char *query)
 {
+    const struct tool_options *options = run->options;
     bool is_needed[RELATION_COUNT];
     struct output used;
     output_memory(&used);
     output_text(&used, query);
     choose(is_needed, &used);
     output_text(sql, "WITH ");
-    bool ok = put_missing(sql, connection, &used, err);
+    put_missing(sql, run->present, &used);
     output_text(sql, "option AS (SELECT ");
     put_option(sql, "host", options->host);
     output_text(sql, ", ");
     put_option(sql, "group_by", options->group_by);
     output_text(sql, ", ");
     put_option(sql, "module", options->module);
-    output_char(sql, ')');
+    output_format(sql, ", %s AS is_xprof)", options->format == TOOL_GVIZ ? "true" : "false");
     for (size_t i = 0; i < RELATION_COUNT; i++)
         if (is_needed[i])
             output_format(sql, ", %s", relations[i].sql);
     output_discard(&used);
-    return ok;
 }

@@ -1,9 +1,10 @@
 /*
  * Inside tools: the relations that tools are queries over.
  *
- *     option     one row: what was asked for (host, group_by)
+ *     option     one row: what was asked for (host, group_by, XProf's figures)
  *     kernel     kernels on GPUs, with the host and what XProf takes for the operation
  *     memory     allocations and frees, as XProf numbers them
+ *     exchange   collectives of GPUs, as they run on devices
  *     counter    samples of counters of devices
  *     accelerator  the devices that tools speak of
  *     machine    one row: their kind, their peaks, their time
@@ -22,15 +23,16 @@
 /* clang-format off */
 
 /* What a relation with the columns of op has by time: rates, utilisation, what bounds it. GiB/s are
- * XProf's unit. m is the machine. */
-#define GIB_PER_S(bytes) "(" bytes ") / nullif(total_ns, 0) / 1.073741824"
+ * XProf's unit. m is the machine; timed_ns the time that work takes, NULL if it is not known. */
+#define GIB_PER_S(bytes) "(" bytes ") / nullif(timed_ns, 0) / 1.073741824"
 #define UTILISATION(bytes, peak)                                                                   \
-    "coalesce((" bytes ") * 1e9 / nullif(total_ns, 0) / nullif(" peak ", 0), 0)"
+    "CASE WHEN timed_ns IS NOT NULL THEN coalesce((" bytes ") * 1e9 / nullif(timed_ns, 0) /"       \
+    " nullif(" peak ", 0), 0) END"
 #define RATES                                                                                      \
-    " flops / nullif(total_ns, 0) AS model_flop_rate,"                                             \
-    " compute_s * m.peak_flops / nullif(total_ns, 0) AS normalized_flop_rate,"                     \
-    " xprof_flops / nullif(total_ns, 0) AS xprof_model_flop_rate,"                                 \
-    " xprof_device_flops / nullif(total_ns, 0) AS xprof_normalized_flop_rate,"                     \
+    " flops / nullif(timed_ns, 0) AS model_flop_rate,"                                             \
+    " compute_s * m.peak_flops / nullif(timed_ns, 0) AS normalized_flop_rate,"                     \
+    " xprof_flops / nullif(timed_ns, 0) AS xprof_model_flop_rate,"                                 \
+    " xprof_device_flops / nullif(timed_ns, 0) AS xprof_normalized_flop_rate,"                     \
     " " GIB_PER_S("bytes") " AS measured_memory_bw,"                                               \
     " " GIB_PER_S("hbm_bytes") " AS hbm_bw,"                                                       \
     " " GIB_PER_S("cmem_read_bytes") " AS cmem_read_bw,"                                           \
@@ -43,7 +45,8 @@
     " flops / nullif(cmem_write_bytes, 0) AS cmem_write_operational_intensity,"                    \
     " flops / nullif(vmem_read_bytes, 0) AS vmem_read_operational_intensity,"                      \
     " flops / nullif(vmem_write_bytes, 0) AS vmem_write_operational_intensity,"                    \
-    " coalesce(compute_s * 1e9 / nullif(total_ns, 0), 0) AS compute_use,"                          \
+    " CASE WHEN timed_ns IS NOT NULL THEN coalesce(compute_s * 1e9 / nullif(timed_ns, 0), 0) END"  \
+    " AS compute_use,"                                                                             \
     " " UTILISATION("hbm_bytes", "m.hbm_peak") " AS hbm_use,"                                      \
     " " UTILISATION("cmem_read_bytes", "m.cmem_read_peak") " AS cmem_read_use,"                    \
     " " UTILISATION("cmem_write_bytes", "m.cmem_write_peak") " AS cmem_write_use,"                 \
@@ -53,7 +56,7 @@
 #define USES     "compute_use, hbm_use, cmem_read_use, cmem_write_use, vmem_read_use, vmem_write_use"
 #define BEST_USE "greatest(" USES ")"
 #define BOUND_BY                                                                                   \
-    "CASE WHEN " BEST_USE " <= 0 THEN 'Unknown' ELSE ['Compute', 'HBM', 'CMEM Read',"              \
+    "CASE WHEN coalesce(" BEST_USE ", 0) <= 0 THEN 'Unknown' ELSE ['Compute', 'HBM', 'CMEM Read',"              \
     " 'CMEM Write', 'VMEM Read', 'VMEM Write'][list_position([" USES "], " BEST_USE ")] END"
 /* Where an operation is in the program: "train.py:31". */
 #define SOURCE_INFO "source_file || coalesce(':' || source_line, '')"
@@ -68,7 +71,6 @@
 /* clang-format on */
 
 /* Puts WITH and the relations that a query is over; the query, or more relations, follow. */
-bool relations_begin(struct output *sql, struct sql_connection *connection,
-                     const struct tool_options *options, const char *query, struct error *err);
+void relations_begin(struct output *sql, const struct tool_run *run, const char *query);
 
 #endif

@@ -78,20 +78,27 @@ static const struct tool_column device_columns[] = {
     NUMBER("tflops", "Peak (TFLOP/s)", FOR_USERS, 1),
     STRING("peak_type", "of", FOR_USERS),
     NUMBER("hbm_gb_per_s", "HBM (GB/s)", FOR_USERS, 1),
+    NUMBER("cmem_read_gb_per_s", "CMEM read (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("cmem_write_gb_per_s", "CMEM write (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("vmem_read_gb_per_s", "VMEM read (GB/s)", FOR_SCRIPTS, 1),
+    NUMBER("vmem_write_gb_per_s", "VMEM write (GB/s)", FOR_SCRIPTS, 1),
     NUMBER("ridge", "Ridge (FLOP/B)", FOR_USERS, 1),
     NUMBER("xprof_tflops", "XProf's peak (TFLOP/s)", FOR_USERS, 1),
 };
 
 /* Rows of operations and one of the whole: the time of the devices, the costs of operations that
  * hold no others. */
+#define WHOLE(condition)                                                                           \
+    "any_value(m.whole_ns) - coalesce(sum(o.self_ns) FILTER (NOT (" condition ")), 0)"
 #define ROWS(condition, is_included)                                                               \
-    "SELECT 0 AS rank, 'Program' AS category, 'Program' AS name, '0' AS program_text,"              \
-    " 1 AS occurrences, any_value(m.whole_ns) - coalesce(sum(o.self_ns) FILTER (NOT (" condition   \
-    ")), 0) AS total_ns, 0 AS self_ns, any_value(m.whole_ns) AS all_ns, NULL AS source_file,"      \
+    "SELECT 'Total' AS step, 0 AS rank, 'Program' AS category, 'Program' AS name,"                 \
+    " '0' AS program_text,"                                                                        \
+    " 1 AS occurrences, " WHOLE(condition) " AS total_ns, " WHOLE(condition) " AS timed_ns,"       \
+    " 0 AS self_ns, any_value(m.whole_ns) AS all_ns, NULL AS source_file,"      \
     " NULL AS source_line, sum(dma_stall_ns) AS dma_stall_ns, " SUMS(" FILTER (" condition         \
     " AND NOT is_holder)") ", " is_included " AS include_infeed_outfeed FROM machine m LEFT JOIN"  \
-    " part o ON true UNION ALL BY NAME SELECT place AS rank, category, name, program_text,"          \
-    " occurrences, total_ns, self_ns, all_ns, source_file, source_line, dma_stall_ns, flops,"      \
+    " part o ON true UNION ALL BY NAME SELECT 'Total' AS step, place AS rank, category, name, program_text,"          \
+    " occurrences, total_ns, timed_ns, self_ns, all_ns, source_file, source_line, dma_stall_ns, flops,"      \
     " compute_s, xprof_flops, xprof_device_flops, bytes, hbm_bytes, cmem_read_bytes,"              \
     " cmem_write_bytes, vmem_read_bytes, vmem_write_bytes, " is_included                           \
     " AS include_infeed_outfeed FROM (SELECT o.*, m.whole_ns AS all_ns, row_number() OVER"         \
@@ -105,17 +112,37 @@ static const struct tool_column device_columns[] = {
     SUM_OF("cmem_write_bytes", filter) ", " SUM_OF("vmem_read_bytes", filter) ", "                 \
     SUM_OF("vmem_write_bytes", filter)
 
+/* The whole of each step, and their mean: the time of the step on all devices, the costs of the
+ * operations that ran in it, which tables have of GPUs. */
+#define EACH(name) "sum(o." name " / o.occurrences) AS " name
+#define MEAN_OF(name) "avg(" name ") AS " name
+#define STEP_COSTS(of)                                                                             \
+    of("flops") ", " of("compute_s") ", " of("xprof_flops") ", " of("xprof_device_flops") ", "     \
+    of("bytes") ", " of("hbm_bytes")
+#define STEPS                                                                                      \
+    "SELECT *, 0 AS rank, 'Program' AS category, 'Program' AS name, '0' AS program_text,"          \
+    " 1 AS occurrences, total_ns AS timed_ns, 0 AS self_ns, total_ns AS all_ns,"                   \
+    " true AS include_infeed_outfeed FROM (WITH cost AS (SELECT r.step_id, " STEP_COSTS(EACH)      \
+    " FROM HloRun r JOIN part o ON o.operation_id = r.operation_id WHERE r.kind = 'operation' AND" \
+    " NOT o.is_holder GROUP BY r.step_id), step_row AS (SELECT any_value(b.number) AS number,"     \
+    " sum(b.duration_ns) AS total_ns, any_value(COLUMNS(c.* EXCLUDE (step_id))) FROM StepBreakdown"\
+    " b JOIN accelerator d ON d.id = b.device_id JOIN cost c ON c.step_id = b.step_id GROUP BY"    \
+    " b.step_id) SELECT number::VARCHAR AS step, * EXCLUDE (number) FROM step_row UNION ALL BY"    \
+    " NAME SELECT 'Average' AS step, avg(total_ns) AS total_ns, " STEP_COSTS(MEAN_OF)              \
+    " FROM step_row HAVING count(*) > 0)"
+
 #define ROOFLINE                                                                                   \
     "WITH part AS (SELECT *, coalesce(category IN ('call', 'conditional', 'while',"                \
     " 'megacore fusion'), false) AS is_holder, coalesce(category IN ('infeed', 'outfeed'), false)" \
     " AS is_feed FROM op WHERE occurrences > 0), listed AS (" ROWS("true", "true") " UNION ALL BY" \
-    " NAME " ROWS("NOT is_feed", "false") "), rated AS (SELECT o.*, m.devices, m.peak_flops,"      \
+    " NAME " ROWS("NOT is_feed", "false") " UNION ALL BY NAME " STEPS "), rated AS (SELECT o.*, m.devices, m.peak_flops,"      \
     RATES " FROM listed o, machine m)"                                                             \
-    " SELECT 'Total' AS step, rank, category, name AS operation, occurrences,"                     \
+    " SELECT step, rank, category, name AS operation, occurrences,"                     \
     " total_ns / 1e3 AS total_time, total_ns / 1e3 / occurrences AS avg_time,"                     \
     " self_ns / 1e3 AS total_self_time, self_ns / 1e3 / occurrences AS avg_self_time,"             \
     " self_ns / nullif(all_ns, 0) AS total_self_time_percent,"                                     \
-    " sum(self_ns / nullif(all_ns, 0)) OVER (PARTITION BY include_infeed_outfeed ORDER BY rank"    \
+    " sum(self_ns / nullif(all_ns, 0)) OVER (PARTITION BY include_infeed_outfeed, step ORDER BY"   \
+    " rank"                                                                                        \
     " ROWS UNBOUNDED PRECEDING) AS cumulative_total_self_time_percent,"                            \
     " dma_stall_ns / nullif(total_ns, 0) AS dma_stall_percent,"                                    \
     " normalized_flop_rate AS measured_flop_rate, " BOUND_BY " AS bound_by,"                       \
@@ -132,9 +159,10 @@ static const struct tool_column device_columns[] = {
     " AS max_mem_bw_utilization, program_text AS hlo_module_id,"               \
     " " SOURCE_CELL " AS source_info, " SOURCE_INFO " AS source, 100.0 * self_ns /"                \
     " nullif(all_ns, 0) AS percent, 100 * " BEST_USE " AS efficiency, 100 * compute_use AS"        \
-    " compute, 100 * max_mem_bw_utilization AS memory, * EXCLUDE (rank, category, name,"           \
-    " occurrences, total_ns, self_ns, program_text) FROM rated"                                      \
-    " ORDER BY include_infeed_outfeed DESC, rank"
+    " compute, 100 * max_mem_bw_utilization AS memory, * EXCLUDE (step, rank, category, name,"           \
+    " occurrences, total_ns, timed_ns, self_ns, program_text) FROM rated"                                      \
+    " ORDER BY include_infeed_outfeed DESC, step <> 'Total', step <> 'Average', try_cast(step AS"  \
+    " BIGINT), rank"
 
 /* As XProf's numbers: six digits. */
 #define SIX(value) "printf('%.6g', coalesce((" value ")::DOUBLE, 0))"
@@ -162,13 +190,16 @@ static const struct tool_table tables[] = {
      .forms = FOR_USERS,
      COLUMNS_OF(device_columns),
      .sql = "SELECT coalesce(model, type) AS name, devices, peak_flops / 1e12 AS tflops, peak_type,"
-            " hbm_peak / 1e9 AS hbm_gb_per_s, peak_flops / nullif(hbm_peak, 0) AS ridge,"
+            " hbm_peak / 1e9 AS hbm_gb_per_s, cmem_read_peak / 1e9 AS cmem_read_gb_per_s,"
+            " cmem_write_peak / 1e9 AS cmem_write_gb_per_s, vmem_read_peak / 1e9 AS"
+            " vmem_read_gb_per_s, vmem_write_peak / 1e9 AS vmem_write_gb_per_s, peak_flops / nullif(hbm_peak, 0) AS ridge,"
             " xprof_peak_flops / 1e12 AS xprof_tflops FROM machine WHERE devices > 0"},
     {.name = "operations",
      .title = "The whole, and its operations by self time",
      .forms = FOR_PEOPLE,
      COLUMNS_OF(short_columns),
-     .sql = "SELECT * FROM (" ROOFLINE ") WHERE include_infeed_outfeed ORDER BY rank"},
+     .sql = "SELECT * FROM (" ROOFLINE ") WHERE include_infeed_outfeed AND step ="
+            " 'Total' ORDER BY rank"},
     {.name = "roofline",
      .title = "Operations",
      .forms = FOR_PROGRAMS,

@@ -16,7 +16,7 @@ extern const char step_sql[], step_properties[];
 /* Shares of step time, one row: input_percent and so on; step_count is 0 without steps. */
 #define SHARE_OF(part) "100.0 * sum(" part "_ns) / nullif(sum(step_ns), 0) AS " part "_percent"
 #define SHARES                                                                                     \
-    "shares AS (SELECT count(*) AS step_count, avg(step_ns) / 1e6 AS step_ms,"                     \
+    "shares AS (SELECT count(*) AS step_count, (SELECT count(*) FROM Step) AS known_count, avg(step_ns) / 1e6 AS step_ms,"                     \
     " min(step_ns) / 1e6 AS least_ms, max(step_ns) / 1e6 AS most_ms,"                              \
     " " SHARE_OF("compute") ", " SHARE_OF("between") ", " SHARE_OF("collectives") ","              \
     " " SHARE_OF("host") ", " SHARE_OF("launch") ", " SHARE_OF("input") ","                        \
@@ -33,7 +33,9 @@ extern const char step_sql[], step_properties[];
     "CASE WHEN step_count = 0 THEN 'unknown' WHEN input_percent >= 20 THEN 'host'"                 \
     " WHEN input_percent >= 5 OR other_percent >= 3 THEN 'both' ELSE 'device' END"
 #define INPUT_STATEMENT                                                                            \
-    "CASE WHEN step_count = 0 THEN 'The capture has no steps: how long they wait for input is not" \
+    "CASE WHEN step_count = 0 AND known_count > 0 THEN 'An earlier version of kymo made the"       \
+    " profile, without the parts of its steps: `kymo view CAPTURE --force` makes it again.'"       \
+    " WHEN step_count = 0 THEN 'The capture has no steps: how long they wait for input is not"     \
     " known.' ELSE printf('Devices wait for input %.1f %% of the step time (%.2f of %.2f ms):',"   \
     " input_percent, input_percent * step_ms / 100, step_ms) || CASE"                              \
     " WHEN input_percent >= 20 THEN ' the program is bound by its input.'"                         \

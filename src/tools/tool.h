@@ -41,6 +41,8 @@ struct tool_table {
 struct tool_run {
     struct sql_connection *connection;
     const struct tool_options *options;
+    struct present_tables *present;
+    char kind[16]; /* of the devices that the tables speak of; for XProf */
     bool has_gpus, has_tpus;
     struct output *out;
 };
@@ -75,7 +77,7 @@ struct xprof_tool {
 
 extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
     framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
-    pod_viewer, inference_profile, megascale_stats, memory_viewer, graph_viewer;
+    pod_viewer, inference_profile, megascale_stats, collective_stats, memory_viewer, graph_viewer;
 
 /* The table of messages that XProf has at the end of most lists. */
 extern const struct tool_column diagnostics_columns[2];
@@ -83,7 +85,7 @@ extern const struct tool_column diagnostics_columns[2];
     .columns = diagnostics_columns, .column_count = 2,                                             \
     .sql = "SELECT upper(category) AS severity, message FROM Warning"
 
-/* Runs a query over the relations. */
+/* Runs a query over the relations; all columns are text. */
 bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
                 struct error *err);
 /* A number of a result; 0 for NULL. */

@@ -32,6 +32,10 @@ struct tool_options {
     const char *op;       /* of the module; NULL: the module itself */
     bool has_long_text;   /* of a module: also large constants */
     uint32_t width;       /* operations this far from op are shown; 0: 1 */
+    /* Of a computation with more operations than are shown at once, those from this one on, in the
+     * order in which they execute; without it, JSON has what is near the root. */
+    bool has_first;
+    uint32_t first;
     enum tool_graph graph;
     bool has_bodies, has_metadata; /* of a graph for Graphviz: fusions' bodies, scopes */
     uint64_t memory_space;

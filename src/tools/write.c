@@ -3,22 +3,33 @@
  */
 #include "tools/relations.h"
 
+#include "stats/stats.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+typedef bool ask_function(struct sql_result **result, struct sql_connection *connection,
+                          const char *query, struct error *err);
+
+static bool query_by(ask_function *ask, struct sql_result **result, struct tool_run *run,
+                     const char *sql, struct error *err)
+{
+    struct output query;
+    output_memory(&query);
+    relations_begin(&query, run, sql);
+    output_char(&query, ' ');
+    output_write(&query, sql, strlen(sql) + 1);
+    bool ok = ask(result, run->connection, query.data, err);
+    output_discard(&query);
+    return ok;
+}
 
 bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,
                 struct error *err)
 {
-    struct output query;
-    output_memory(&query);
-    bool ok = relations_begin(&query, run->connection, run->options, sql, err);
-    output_char(&query, ' ');
-    output_write(&query, sql, strlen(sql) + 1);
-    ok = ok && sql_query(result, run->connection, query.data, err);
-    output_discard(&query);
-    return ok;
+    return query_by(sql_ask_texts, result, run, sql, err);
 }
 
 double cell_number(struct text value)
@@ -74,13 +85,13 @@ static void put_select(struct output *sql, const struct tool_run *run,
     output_char(sql, '\0');
 }
 
-static bool query_table(struct sql_result **result, struct tool_run *run,
+static bool query_table(ask_function *ask, struct sql_result **result, struct tool_run *run,
                         const struct tool_table *table, struct error *err)
 {
     struct output sql;
     output_memory(&sql);
     put_select(&sql, run, table);
-    bool ok = tool_query(result, run, sql.data, err);
+    bool ok = query_by(ask, result, run, sql.data, err);
     output_discard(&sql);
     return ok;
 }
@@ -155,7 +166,7 @@ static bool put_rows(struct json *json, struct tool_run *run, const struct tool_
     uint64_t left = run->options->limit ? run->options->limit : UINT64_MAX;
     json_key(json, "rows");
     json_open(json, '[');
-    bool ok = query_table(&result, run, table, err);
+    bool ok = query_table(sql_ask_texts, &result, run, table, err);
     for (size_t rows = 1; ok && rows > 0 && left > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t row = 0; ok && row < rows && left > 0; row++, left--)
@@ -287,7 +298,7 @@ static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, bo
         bool has_none = true;
         if (!is_wanted(run, &tool->tables[i]))
             continue;
-        ok = query_table(&result, run, &tool->tables[i], err) &&
+        ok = query_table(sql_ask, &result, run, &tool->tables[i], err) &&
              sql_is_empty(result, &has_none, err);
         *is_empty &= has_none;
         if (ok && !(has_none && options->format == TOOL_TEXT)) {
@@ -307,13 +318,20 @@ static bool find_kind(struct tool_run *run, struct error *err)
 {
     struct sql_result *result = NULL;
     size_t rows = 0;
-    bool ok =
-        tool_query(&result, run, "SELECT kind FROM machine", err) && sql_next(result, &rows, err);
-    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("");
-    run->has_gpus = text_equal(kind, TEXT("GPU"));
-    run->has_tpus = text_equal(kind, TEXT("TPU"));
+    bool ok = tool_query(&result, run, "SELECT kind FROM accelerator LIMIT 1", err) &&
+              sql_next(result, &rows, err);
+    struct text kind = ok && rows > 0 ? sql_value(result, 0, 0) : TEXT("CPU");
+    snprintf(run->kind, sizeof run->kind, "%.*s", (int)kind.size, kind.data);
+    run->has_gpus = strcmp(run->kind, "GPU") == 0;
+    run->has_tpus = strcmp(run->kind, "TPU") == 0;
     sql_free(result);
     return ok;
+}
+
+static bool begin(struct tool_run *run, struct error *err)
+{
+    return present_find(&run->present, run->connection, err) &&
+           (run->options->format != TOOL_GVIZ || find_kind(run, err));
 }
 
 bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
@@ -323,7 +341,7 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
     bool is_empty = false;
     if (options->format != TOOL_GVIZ && options->table && count_wanted(&run, tool) == 0)
         return error_set(err, "%s has no table '%s'", tool->name, options->table);
-    bool ok = options->format != TOOL_GVIZ || find_kind(&run, err);
+    bool ok = begin(&run, err);
     if (ok && tool->write)
         ok = tool->write(&run, &is_empty, err);
     else if (ok && options->format == TOOL_GVIZ)
@@ -334,6 +352,7 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
         ok = write_tables(tool, &run, &is_empty, err);
     if (ok && is_empty && options->notice)
         options->notice(options->context, tool->why);
+    present_free(run.present);
     return ok;
 }
 
@@ -352,7 +371,7 @@ static bool put_csv_rows(struct tool_run *run, const struct tool_table *table, s
 {
     struct sql_result *result = NULL;
     size_t count = 0;
-    bool ok = query_table(&result, run, table, err);
+    bool ok = query_table(sql_ask_texts, &result, run, table, err);
     if (ok)
         sql_columns(result, &count);
     for (size_t rows = 1; ok && rows > 0;) {
@@ -372,14 +391,15 @@ bool tool_write_xprof_csv(const struct xprof_tool *tool, struct sql_connection *
     const struct tool_table *table = tool->tables;
     while (!(table->forms & FOR_XPROF))
         table++;
-    if (!find_kind(&run, err))
-        return false;
+    bool ok = begin(&run, err);
     size_t last = 0;
     for (size_t i = 0; i < table->column_count; i++)
         if (has_column_here(&run, &table->columns[i]))
             last = i;
-    for (size_t i = 0; i < table->column_count; i++)
+    for (size_t i = 0; ok && i < table->column_count; i++)
         if (has_column_here(&run, &table->columns[i]))
             put_quoted(out, text_of(table->columns[i].label), i == last);
-    return put_csv_rows(&run, table, err);
+    ok = ok && put_csv_rows(&run, table, err);
+    present_free(run.present);
+    return ok;
 }

@@ -393,6 +393,19 @@ def test_graphs_show_who_is_near_below_its_operands_and_beside_its_row(read_hlo,
         assert dot.startswith("digraph") and all(f"n{id} [" in dot for id in expected)
 
 
+def test_of_a_computation_with_more_than_is_shown_the_beginning_or_the_root(read_hlo, tmp_path):
+    chain = "".join(f"  c{i} = f32[2] negate({f'c{i - 1}' if i else 'a'})\n" for i in range(20))
+    (tmp_path / "module.pb").write_bytes(module_of("HloModule m\nENTRY e {\n  a = f32[2] parameter(0)\n" + chain + "  ROOT z = f32[2] negate(c19)\n}"))
+    shown = lambda *more: json.loads(run(read_hlo, "graph", tmp_path / "module.pb", "", 2, *more))
+    names = lambda graph: [node["name"].split(".")[0] for node in graph["nodes"]]
+    whole, first, last = shown(100), shown(5), shown(5, "root")
+    assert (len(whole["nodes"]), whole["is_cut"], whole["center"]) == (22, False, None)
+    assert (names(first), first["is_cut"], first["total"]) == (["a", "c0", "c1", "c2", "c3"], True, 22)
+    assert (names(last), last["center"]) == (["z", "c19", "c18"], last["root"]), "what is near the root"
+    assert names(shown(100, "root")) == names(whole), "all of it, where all is shown"
+    assert "5 of 22 instructions" in run(read_hlo, "dot", tmp_path / "module.pb", "", 2, 5), "a cut is told"
+
+
 def test_neighbours_are_found_through_elements_of_tuples(read_hlo, tmp_path):
     (tmp_path / "module.pb").write_bytes(module_of("""
 HloModule m

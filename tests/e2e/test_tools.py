@@ -3,12 +3,14 @@
 import collections
 import csv
 import fcntl
+import gzip
 import io
 import json
 import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -308,12 +310,67 @@ def test_the_roofline_is_what_operations_need_at_the_peaks(tool):
     said = tool("roofline_model", TPU, form="json")
     [device] = said["device"]
     assert device["tflops"] == 918 and device["devices"] == 4
+    beside = [row for row in said["roofline"] if re.search("-(start|done)$", row["category"])]
+    assert len(beside) == 24
+    for row in beside:
+        assert row["bound_by"] == "Unknown" and row["roofline_efficiency"] is row["hbm_bw"] is None, "it takes no time of its own"
     for row in said["roofline"]:
+        if row in beside:
+            continue
         uses = row["compute_efficiency"], row["max_mem_bw_utilization"]
         assert row["roofline_efficiency"] == pytest.approx(max(uses))
         assert row["bound_by"] == ("Unknown" if max(uses) == 0 else "Compute" if uses[0] >= uses[1] else "HBM")
         if row["hbm_bw"]:
             assert uses[1] == pytest.approx(row["hbm_bw"] * 1.073741824 / device["hbm_gb_per_s"])
+
+
+def test_steps_of_the_roofline_have_the_work_of_the_whole(tool):
+    """All operations of the capture are in steps; a step takes the time that StepBreakdown gives it."""
+    rows = [row for row in tool("roofline_model", GPT, form="json")["roofline"] if row["rank"] == 0 and row["include_infeed_outfeed"]]
+    [total], [mean], steps = rows[:1], rows[1:2], rows[2:]
+    assert (total["step"], mean["step"], [row["step"] for row in steps]) == ("Total", "Average", [str(number) for number in range(20)])
+    for rate in "model_flop_rate", "hbm_bw", "xprof_model_flop_rate":
+        work = sum(row[rate] * row["total_time"] for row in steps)
+        assert work == pytest.approx(total[rate] * total["total_time"]) == pytest.approx(20 * mean[rate] * mean["total_time"])
+    times = {row["stepnum"]: row["stepTimeMs"] for row in tool("overview_page", GPT, form="json")["steps"]}
+    assert {row["step"]: row["total_time"] / 1e3 for row in steps} == pytest.approx(times)
+
+
+def test_bytes_that_are_moved_beside_operations_count_once(kymo, place, tool):
+    """A TPU's trace has them with the start of a copy and with its end."""
+    rows = json.loads(kymo.ok("sql", TPU, "SELECT category, sum(hbm_bytes) AS bytes FROM DeviceOperation GROUP BY 1", "--format", "json", "--data-path", place))
+    by = {row["category"]: row["bytes"] for row in rows}
+    assert by["copy-start"] == by["copy-done"] > 0
+    [root] = [row for row in tool("op_profile", TPU, form="json")["nodes"] if row["depth"] == 0]
+    assert root["hbm_bytes"] == sum(by.values()) - by["copy-done"]
+    copies = [row for row in tool("op_profile", TPU, form="json")["nodes"] if row["name"].startswith("copy-start")]
+    assert copies and all(row["hbm_percent"] == 0 for row in copies)
+
+
+def test_collectives_have_the_bandwidths_of_nccl_tests(kymo, tmp_path):
+    path = DATA / "kineto" / "nccl_gpu_rank.json.gz"
+    events = [(event["args"], event["dur"]) for event in json.load(gzip.open(path))["traceEvents"] if event.get("cat") == "kernel" and "nccl" in event["name"]]
+    groups = collections.defaultdict(list)
+    for told, duration in events:
+        size = told["In msg nelems"] * {"Float": 4, "Long": 8}[told["dtype"]]
+        groups[told["Collective name"], told["dtype"], size].append(duration)
+    [*rows] = json.loads(kymo.ok("tool", "collective_stats", path, "--format", "json"))["collectives"]
+    assert len(rows) == len(groups) and sum(row["occurrences"] for row in rows) == len(events) == 21
+    for row in rows:
+        times = groups[row["operation"], row["data_type"], row["size_bytes"]]
+        assert (row["occurrences"], row["ranks"], row["communicator"]) == (len(times), 2, "default_pg [0, 1]")
+        assert row["total_us"] == pytest.approx(sum(times), abs=0.01) and row["min_us"] == pytest.approx(min(times), abs=0.01)
+        algorithm = row["size_bytes"] / (sum(times) / len(times)) / 1e3
+        assert row["algorithm_gb_per_s"] == pytest.approx(algorithm, rel=1e-3)
+        assert row["bus_gb_per_s"] == pytest.approx(algorithm * (2 * (2 - 1) / 2 if row["operation"] == "allreduce" else 1), rel=1e-3)
+
+
+def test_a_profile_of_an_earlier_version_is_told_how_to_get_its_steps(kymo, place, tmp_path):
+    shutil.copytree(place / "profiles" / "global" / f"{GPT}@latest", tmp_path / "older")
+    for table in "Device", "DeviceOperation", "StepBreakdown":
+        (tmp_path / "older" / f"{table}.parquet").unlink()
+    assert "`kymo view CAPTURE --force` makes it again" in kymo.ok("tool", "overview_page", tmp_path / "older")
+    assert "The capture has no steps" in kymo.ok("tool", "overview_page", ROCM, "--data-path", place)
 
 
 @needs_xprof

@@ -1,6 +1,7 @@
 /*
- * Prints what is made of an HLO module, for tests: read-hlo WHAT FILE [NAME [RADIUS]]. WHAT is
- * expressions, short, long, costs, memory, graph, dot or neighbours; of memory, NAME is the space.
+ * Prints what is made of an HLO module, for tests: read-hlo WHAT FILE [NAME [RADIUS [NODES
+ * [root]]]]. WHAT is expressions, short, long, costs, memory, graph, dot or neighbours; of memory,
+ * NAME is the space.
  */
 #include "hlo/hlo.h"
 
@@ -76,6 +77,8 @@ int main(int argc, char **argv)
     const char *what = argv[1], *name = argc > 3 ? argv[3] : "";
     struct hlo_graph_options options = {.name = text_of(name), .with_bodies = true};
     options.radius = argc > 4 ? (uint32_t)atoi(argv[4]) : 1;
+    options.most_nodes = argc > 5 ? (uint32_t)atoi(argv[5]) : 0;
+    options.is_near_root = argc > 6;
     output_memory(&out);
     bool ok =
         file_open(&file, argv[2], &err) && hlo_module_read(&module, file.data, file.size, &err);

@@ -201,8 +201,21 @@ test('the graph leads from an operation to its neighbours and into fusions; the 
   await expect.poll(async () => (await drawn.evaluateAll((all) => all.map((one) => one.querySelector('title')!.textContent!.split(':')[0]))).sort())
     .toEqual(nodes.map((node) => node.name).sort())
   await expectAccessible(page)
+  // Its body opens in the graph, the address brings that back, and it closes.
+  const body = nodes.find((node) => node.name === largest.instructionName)!.called![0]!
+  const inside = await getJson<{ nodes: { name: string }[] }>(server, `/profiles/gpt/tools/graph_viewer?format=json&op=${body}`)
   await details().getByRole('button', { name: 'Open fusion' }).click()
-  await page.getByRole('group', { name: `Graph of ${nodes.find((node) => node.name === largest.instructionName)!.called![0]}` }).waitFor()
+  const isOpen = async () => {
+    await page.getByRole('button', { name: 'Show all' }).click() // only what is visible is drawn
+    return (await drawn.count()) === nodes.length + inside.nodes.length
+  }
+  await expect.poll(isOpen).toBe(true)
+  await page.reload()
+  await expect.poll(isOpen).toBe(true)
+  await details().getByRole('button', { name: 'Close fusion' }).click()
+  await expect.poll(() => drawn.count()).toBe(nodes.length)
+  await details().getByRole('button', { name: 'Fusion alone' }).click()
+  await page.getByRole('group', { name: `Graph of ${body}` }).waitFor()
   await page.goBack()
   await expect.poll(() => drawn.count()).toBe(nodes.length)
   await page.getByRole('searchbox', { name: 'Find an instruction' }).fill('gemm_fusion_dot.131')

@@ -2,14 +2,14 @@
 
 export const TOOLS = [
   'overview_page', 'op_profile', 'hlo_stats', 'framework_op_stats', 'kernel_stats', 'roofline_model', 'input_pipeline_analyzer',
-  'memory_profile', 'memory_viewer', 'graph_viewer', 'pod_viewer', 'megascale_stats', 'perf_counters', 'inference_profile',
+  'memory_profile', 'memory_viewer', 'graph_viewer', 'pod_viewer', 'collective_stats', 'megascale_stats', 'perf_counters', 'inference_profile',
 ] as const
 export type Tool = (typeof TOOLS)[number]
 
 export const TOOL_TITLES: Record<Tool, string> = {
   overview_page: 'Overview', op_profile: 'Op profile', hlo_stats: 'HLO operations', framework_op_stats: 'Framework operators',
   kernel_stats: 'Kernels', roofline_model: 'Roofline', input_pipeline_analyzer: 'Input pipeline', memory_profile: 'Memory profile',
-  memory_viewer: 'Memory viewer', graph_viewer: 'Graph', pod_viewer: 'Steps by core', megascale_stats: 'Between slices',
+  memory_viewer: 'Memory viewer', graph_viewer: 'Graph', pod_viewer: 'Steps by core', collective_stats: 'Collectives', megascale_stats: 'Between slices',
   perf_counters: 'Counters', inference_profile: 'Inference',
 }
 
@@ -18,7 +18,7 @@ const GROUPS: { title: string; tools: readonly Tool[] }[] = [
   { title: 'Operations', tools: ['op_profile', 'hlo_stats', 'framework_op_stats', 'kernel_stats', 'roofline_model'] },
   { title: 'Memory', tools: ['memory_profile', 'memory_viewer'] },
   { title: 'Program', tools: ['graph_viewer'] },
-  { title: 'Scale', tools: ['pod_viewer', 'megascale_stats'] },
+  { title: 'Scale', tools: ['pod_viewer', 'collective_stats', 'megascale_stats'] },
   { title: 'Hardware', tools: ['perf_counters'] },
 ]
 

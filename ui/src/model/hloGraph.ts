@@ -16,6 +16,7 @@ export interface GraphNode {
   y: number
   width: number
   height: number
+  isOpen?: boolean // a frame around what it calls
 }
 
 export interface GraphEdge {
@@ -23,11 +24,13 @@ export interface GraphEdge {
   to: number
   operand: number
   points: [number, number, number, number] // from the bottom of the operand to the top of the user
+  isInner?: boolean // inside of an open node
 }
 
 export interface HloGraph {
   computation: string
   center: number | null // id of a node
+  root: number | null // id of an instruction, which may not be shown
   total: number // instructions of the computation
   first: number
   is_cut: boolean
@@ -70,6 +73,82 @@ export interface GraphView {
   scale: number
 }
 
+const FRAME_MARGIN = 14
+const FRAME_TITLE = 24
+
+/** The size of a node whose body is open. */
+function frameSize(node: GraphNode, body: HloGraph) {
+  return { width: Math.max(node.width, body.width + 2 * FRAME_MARGIN), height: body.height + FRAME_TITLE + 2 * FRAME_MARGIN }
+}
+
+/** Rows of a graph from top to bottom, each from left to right. */
+function rowsOf(nodes: readonly GraphNode[]): GraphNode[][] {
+  const rows = new Map<number, GraphNode[]>()
+  for (const node of nodes) {
+    const row = rows.get(node.y)
+    if (row) row.push(node)
+    else rows.set(node.y, [node])
+  }
+  return [...rows.entries()].sort(([a], [b]) => a - b).map(([, row]) => row.sort((a, b) => a.x - b.x))
+}
+
+/** Nodes of a graph with room for the open ones: those beside and below make way. */
+function spread(graph: HloGraph, bodies: ReadonlyMap<number, HloGraph>): GraphNode[] {
+  let down = 0
+  return rowsOf(graph.nodes).flatMap((row) => {
+    const sizes = row.map((node) => (bodies.has(node.id) ? frameSize(node, bodies.get(node.id)!) : node))
+    let across = -row.reduce((sum, node, at) => sum + sizes[at]!.width - node.width, 0) / 2
+    const moved = row.map((node, at) => {
+      const { width, height } = sizes[at]!
+      const wider = width - node.width
+      const x = node.x + across + wider / 2
+      across += wider
+      return { ...node, x, y: node.y + down + (height - node.height) / 2, width, height, isOpen: bodies.has(node.id) }
+    })
+    down += Math.max(...row.map((node, at) => sizes[at]!.height - node.height))
+    return moved
+  })
+}
+
+function connect(edge: GraphEdge, nodes: ReadonlyMap<number, GraphNode>): GraphEdge {
+  const [from, to] = [nodes.get(edge.from)!, nodes.get(edge.to)!]
+  return { ...edge, points: [from.x, from.y + from.height / 2, to.x, to.y - to.height / 2] }
+}
+
+function move(body: HloGraph, dx: number, dy: number): { nodes: GraphNode[]; edges: GraphEdge[] } {
+  return {
+    nodes: body.nodes.map((node) => ({ ...node, x: node.x + dx, y: node.y + dy, distance: 0 })),
+    edges: body.edges.map((edge) => {
+      const [x0, y0, x1, y1] = edge.points
+      return { ...edge, isInner: true, points: [x0 + dx, y0 + dy, x1 + dx, y1 + dy] as GraphEdge['points'] }
+    }),
+  }
+}
+
+/** A graph with what some of its nodes call inside of them; bodies are by the name of the node, and may have open nodes, too. */
+export function openBodies(graph: HloGraph, called: ReadonlyMap<string, HloGraph>): HloGraph {
+  const bodies = new Map<number, HloGraph>()
+  for (const node of graph.nodes) {
+    const body = called.get(node.name)
+    if (body) bodies.set(node.id, openBodies(body, called))
+  }
+  if (bodies.size === 0) return graph
+  const spaced = spread(graph, bodies)
+  const left = Math.min(0, ...spaced.map((node) => node.x - node.width / 2))
+  const outer = spaced.map((node) => ({ ...node, x: node.x - left }))
+  const byId = new Map(outer.map((node) => [node.id, node]))
+  const inner = outer.filter((node) => node.isOpen).map((node) => {
+    const body = bodies.get(node.id)!
+    return move(body, node.x - body.width / 2, node.y - node.height / 2 + FRAME_TITLE + FRAME_MARGIN)
+  })
+  return {
+    ...graph,
+    width: Math.max(...outer.map((node) => node.x + node.width / 2)), height: Math.max(...outer.map((node) => node.y + node.height / 2)),
+    nodes: [...outer, ...inner.flatMap(({ nodes }) => nodes)],
+    edges: [...graph.edges.map((edge) => connect(edge, byId)), ...inner.flatMap(({ edges }) => edges)],
+  }
+}
+
 const MAX_SCALE = 1.4
 const MIN_SCALE = 0.02
 
@@ -85,11 +164,14 @@ export function fitGraph(graph: HloGraph, width: number, height: number): GraphV
   return { x: graph.width / 2, y: graph.height / 2, scale: Math.min(1, whole) }
 }
 
-/** How a graph is first seen: around its middle, else from the beginning of the computation, as wide as it is. */
+const READABLE = 0.8
+
+/** How a graph is first seen, so that it can be read: around its middle, else all of it, else the root and what is above it. */
 export function firstView(graph: HloGraph, width: number, height: number): GraphView {
   const whole = fitGraph(graph, width, height)
-  const scale = Math.min(1, clampScale(width / (graph.width + 40)))
-  return graph.center !== null || scale <= whole.scale ? whole : { x: whole.x, y: height / 2 / scale - 20, scale }
+  if (graph.center !== null || whole.scale >= READABLE || graph.nodes.length === 0) return whole
+  const root = graph.nodes.find((node) => node.id === graph.root) ?? graph.nodes.reduce((last, node) => (node.y > last.y ? node : last))
+  return { x: root.x, y: root.y + root.height / 2 + 40 - height / 2 / READABLE, scale: READABLE }
 }
 
 /** Instructions of a module whose names contain a text, those that take most time first. */

@@ -17,6 +17,7 @@ export interface OpRow {
   occurrences: number
   flops: number | null
   hbm_bytes: number | null
+  devices: number // whose times are added up
 }
 
 export interface OpNode extends OpRow {

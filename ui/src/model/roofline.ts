@@ -13,10 +13,18 @@ export interface Peaks {
 
 const GFLOPS = 1e9
 
+// The device's main memory first, then those on its chip.
+const MEMORIES = [
+  ['HBM', 'hbm_gb_per_s'], ['CMEM read', 'cmem_read_gb_per_s'], ['CMEM write', 'cmem_write_gb_per_s'],
+  ['VMEM read', 'vmem_read_gb_per_s'], ['VMEM write', 'vmem_write_gb_per_s'],
+] as const
+
 /** Of the device that the server compares with. */
 export function readPeaks(device: ToolRow | undefined): Peaks {
-  const bytesPerS = Number(device?.hbm_gb_per_s ?? 0) * 1e9
-  return { flopsPerS: Number(device?.tflops ?? 0) * 1e12, ceilings: bytesPerS > 0 ? [{ name: 'HBM', bytesPerS }] : [] }
+  const ceilings = MEMORIES
+    .map(([name, id]) => ({ name, bytesPerS: Number(device?.[id] ?? 0) * 1e9 }))
+    .filter(({ bytesPerS }) => bytesPerS > 0)
+  return { flopsPerS: Number(device?.tflops ?? 0) * 1e12, ceilings }
 }
 
 export interface RooflinePoint {
@@ -41,6 +49,20 @@ export function readPoints(rows: readonly ToolRow[]): RooflinePoint[] {
       share: isProgram(row) ? 1 : Number(row.total_self_time_percent ?? 0),
     }))
     .filter(({ x, y }) => x > 0 && y > 0)
+}
+
+const MAX_OUTSIDE = 0.005 // of the time, at each end of an axis
+
+/** The values without those at either end that hardly take time: one of them would stretch an axis by decades. */
+export function usualValues(points: readonly { value: number; share: number }[]): number[] {
+  const sorted = [...points].sort((a, b) => a.value - b.value)
+  const most = MAX_OUTSIDE * sorted.reduce((sum, { share }) => sum + share, 0)
+  const skipped = (from: typeof sorted) => {
+    let sum = 0
+    const at = from.findIndex(({ share }) => (sum += share) > most)
+    return Math.max(at, 0)
+  }
+  return sorted.slice(skipped(sorted), sorted.length - skipped([...sorted].reverse())).map(({ value }) => value)
 }
 
 /** The powers of ten around the values. */
