@@ -236,8 +236,9 @@ int fleet_add(const struct fleet_options *options)
     bool is_spark = options->engine && strcmp(options->engine, ENGINE_LOCAL) != 0;
     bool is_address = strstr(options->dataset, "://") != NULL;
     if (ok && is_address && !is_spark)
-        ok = error_in_file(&err, options->dataset,
-                           "is not a path; kymo.fleet of Python, or --engine, adds to object stores");
+        ok = error_in_file(
+            &err, options->dataset,
+            "is not a path; kymo.fleet of Python, or --engine, adds to object stores");
     ok = ok && (is_address || dataset_is_usable(options->dataset, &err));
     int result = EXIT_FAILED;
     if (!ok)

@@ -377,9 +377,13 @@ bool diff_read(struct diff_side **side, const char *name, struct sql_connection 
     reading.side->name = mem_copy_text(name, strlen(name));
     intern_init(&reading.side->keys);
     output_memory(&reading.missing);
-    bool ok =
-        missing_put(&reading.missing, connection, tables, sizeof tables / sizeof *tables, err) &&
-        read_all(&reading, err);
+    struct present_tables *present;
+    bool ok = present_find(&present, connection, err);
+    if (ok) {
+        missing_put(&reading.missing, present, tables, sizeof tables / sizeof *tables);
+        present_free(present);
+        ok = read_all(&reading, err);
+    }
     output_discard(&reading.missing);
     idmap_free(&reading.steps);
     if (ok) {
