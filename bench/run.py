@@ -157,7 +157,7 @@ def tools(workspace):
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as folder:
         theirs = xprof_tools(path, pathlib.Path(folder))
     row(f"{len(TOOLS)} of XProf's tools, CPU time", cpu, "s", theirs.cpu,
-        note=f"one process each; limit: XProf's; processing {processed.cpu:.2f} s, then {asked.seconds:.2f} s elapsed, XProf {theirs.seconds:.1f} s")
+        note=f"asked of one server; limit: XProf's, in one process; processing {processed.cpu:.2f} s, then {asked.seconds:.2f} s elapsed, XProf {theirs.seconds:.1f} s")
     row("  each by the command line", processed.cpu + sum(one.cpu for one in runs), "s", theirs.cpu, note="limit: XProf's, all in one process")
     row("  memory", max(processed.memory, asked.memory, *(one.memory for one in runs)) / 1e6, "MB", theirs.memory / 1e6, note="limit: XProf's")
 
