@@ -3,6 +3,7 @@
  */
 #include "hlo/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 enum {
@@ -112,6 +113,7 @@ static void put_instruction(struct output *out, const struct hlo_module *module,
 void hlo_put_expression(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at)
 {
+    assert(out->fd < 0); /* else what is to be cut may have been written */
     size_t start = out->size;
     put_instruction(out, module, at,
                     &(struct style){.sign = "%",

@@ -219,7 +219,8 @@ const struct hlo_instruction *hlo_root(const struct hlo_module *module,
 /* The shape as in HLO's text: "bf16[8,128]{1,0:T(8,128)}". */
 void hlo_put_shape(struct output *out, const struct hlo_shape *shape, bool with_layout);
 /* "%add.5 = f32[2]{0} add(f32[2]{0} %x, f32[2]{0} %y)" with attributes, without metadata, backend
- * configuration and the values of large constants: as XProf shows it. Long ones are cut. */
+ * configuration and the values of large constants: as XProf shows it. Long ones are cut, which
+ * takes an output in memory. */
 void hlo_put_expression(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at);
 /* The whole module; short: without signs before names, without large constants and the shapes of

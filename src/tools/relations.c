@@ -5,6 +5,8 @@
 
 #include "stats/stats.h"
 
+#include <ctype.h>
+
 /* SQL has its own lines. */
 /* clang-format off */
 
@@ -233,10 +235,23 @@ static void put_option(struct output *sql, const char *name, const char *value)
     output_format(sql, "' AS %s", name);
 }
 
-/* Whether a text contains a name, as a word or a part of one. */
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether a text contains a name as a word. */
 static bool names(const struct output *text, const char *name)
 {
-    return memmem(text->data, text->size, name, strlen(name)) != NULL;
+    size_t size = strlen(name);
+    const char *end = text->data + text->size;
+    for (const char *at = text->data;; at++) {
+        at = memmem(at, (size_t)(end - at), name, size);
+        if (!at)
+            return false;
+        if (!(at > text->data && is_letter(at[-1])) && !(at + size < end && is_letter(at[size])))
+            return true;
+    }
 }
 
 /* Those that a query is over, and what these are over: planning all of them would take longer than
@@ -246,7 +261,7 @@ static void choose(bool is_needed[static RELATION_COUNT], struct output *used)
     for (size_t i = RELATION_COUNT; i-- > 0;) {
         is_needed[i] = names(used, relations[i].name);
         if (is_needed[i])
-            output_text(used, relations[i].sql);
+            output_format(used, " %s", relations[i].sql);
     }
 }
 
