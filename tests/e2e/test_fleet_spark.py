@@ -24,7 +24,8 @@ def spark():
         pytest.skip("Spark or Java is not there; `make test-setup` installs both")
     paths = [homes[-1], *(homes[-1] / "lib").glob("py4j-*.zip")]
     return {"SPARK_HOME": str(homes[-1] / "deps"), "SPARK_LOCAL_IP": "127.0.0.1", "KYMO_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join(map(str, paths))}
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # compiling well takes longer than these queries
 
 
 def results(dataset, run):

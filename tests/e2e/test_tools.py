@@ -358,7 +358,7 @@ def test_collectives_have_the_bandwidths_of_nccl_tests(kymo, tmp_path):
     assert len(rows) == len(groups) and sum(row["occurrences"] for row in rows) == len(events) == 21
     for row in rows:
         times = groups[row["operation"], row["data_type"], row["size_bytes"]]
-        assert (row["occurrences"], row["ranks"], row["communicator"]) == (len(times), 2, "default_pg [0, 1]")
+        assert (row["occurrences"], row["ranks"], row["communicator"]) == (len(times), 2, "default_pg:0 [0, 1]")
         assert row["total_us"] == pytest.approx(sum(times), abs=0.01) and row["min_us"] == pytest.approx(min(times), abs=0.01)
         algorithm = row["size_bytes"] / (sum(times) / len(times)) / 1e3
         assert row["algorithm_gb_per_s"] == pytest.approx(algorithm, rel=1e-3)

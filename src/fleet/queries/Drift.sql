@@ -9,8 +9,10 @@ WITH blocks AS (
   FROM Step
   GROUP BY block
 ), lines AS (
-  SELECT count(*) AS blocks, regr_slope(own_ns, middle) AS slope,
-    regr_intercept(own_ns, middle) AS intercept, regr_r2(own_ns, middle) AS fit
+  SELECT count(*) AS blocks,
+    CASE WHEN count(*) > 1 THEN regr_slope(own_ns, middle) END AS slope,
+    CASE WHEN count(*) > 1 THEN regr_intercept(own_ns, middle) END AS intercept,
+    CASE WHEN count(*) > 1 THEN regr_r2(own_ns, middle) END AS fit
   FROM blocks
   WHERE steps >= 10
 )
