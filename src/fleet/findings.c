@@ -2,7 +2,7 @@
  * The stage RunFinding: what costs the run time, in words, with cost, evidence and the query behind
  * it. Costs are per step of all ranks: what a replay of steps saves where there is one.
  */
-#include "fleet/work.h"
+#include "fleet/findings.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
@@ -10,37 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct finding {
-    const char *rule;
-    char *title, *statement, *evidence;
-    const char *advice, *query;
-    double cost_ns; /* per step */
-    int64_t rank, device;
-    char *communicator;
-    char *machine; /* of which most ranks are slow */
-};
-
-struct findings {
-    struct fleet_analysis *analysis;
-    ARRAY(struct finding) items;
-    double step_ns;
-    int64_t steps, lanes;
-};
-
-static const char *time_text(double ns, char text[static QUANTITY_SIZE])
+const char *run_finding_time(double ns, char text[static QUANTITY_SIZE])
 {
     return format_ps(ns * 1000, text);
 }
 
-static struct finding *add(struct findings *findings, const char *rule)
+struct finding *run_finding_add(struct findings *findings, const char *rule)
 {
     struct finding *finding = array_push(&findings->items);
     *finding = (struct finding){.rule = rule, .rank = -1, .device = -1};
     return finding;
 }
 
-/* The columns of a row as a JSON object. */
-static char *evidence_of(const struct sql_result *result, size_t row)
+char *run_finding_evidence(const struct sql_result *result, size_t row)
 {
     struct output out;
     struct json json;
@@ -51,7 +33,8 @@ static char *evidence_of(const struct sql_result *result, size_t row)
     json_open(&json, '{');
     for (size_t i = 0; i < count; i++) {
         struct text value = sql_value(result, row, i);
-        bool is_raw = columns[i].kind == SQL_BOOLEAN || columns[i].kind == SQL_NUMBER;
+        bool is_raw = columns[i].kind == SQL_BOOLEAN || columns[i].kind == SQL_NUMBER ||
+                      columns[i].kind == SQL_JSON;
         json_key(&json, columns[i].name);
         if (!value.data)
             json_null(&json);
@@ -66,210 +49,6 @@ static char *evidence_of(const struct sql_result *result, size_t row)
     return text;
 }
 
-/* Stragglers. */
-
-static const struct {
-    const char *cause, *what, *advice;
-} causes[] = {
-    {"compute", "it computes longer",
-     "Compare the device's clocks, temperature and power with those of its neighbours; a device "
-     "that "
-     "throttles or has memory errors computes longer in all kernels, uneven input in some."},
-    {"host", "its host launches work later",
-     "Look at the host: other processes on its cores, garbage collection, logging, a slow disk; "
-     "open the rank's capture and see what the launching thread does before the gaps."},
-    {"input", "it waits longer for input",
-     "Look at the input pipeline of this rank: its storage, its number of workers, uneven shards."},
-    {"compile", "it compiles in these steps",
-     "Shapes change on this rank: pad its batches to fixed sizes."},
-    {"copy", "it copies longer",
-     "Look at the link between host and device (width and speed of PCIe, pinned memory), and at "
-     "what "
-     "is copied."},
-    {"gaps", "there are longer gaps between its kernels",
-     "Look for many small kernels on this rank that others do not run."},
-    {"other streams", "its device waits for other streams longer",
-     "Open the rank's capture and look at what its streams wait for."},
-    {"unknown", "no one kind of work differs from that of its peers",
-     "Open the rank's capture beside that of a neighbour."},
-};
-
-static size_t cause_of(struct text name)
-{
-    size_t count = sizeof causes / sizeof *causes, i = 0;
-    while (i + 1 < count && !text_equal(name, text_of(causes[i].cause)))
-        i++;
-    return i;
-}
-
-enum {
-    S_RANK,
-    S_DEVICE,
-    S_INSTANCE,
-    S_KIND,
-    S_FIRST,
-    S_STEPS,
-    S_LATE,
-    S_EXCESS,
-    S_EXPECTED,
-    S_MEAN,
-    S_CAUSE,
-    S_CAUSE_NS,
-    S_KERNEL,
-    S_KERNEL_EXCESS,
-    S_KERNEL_USUAL,
-    S_ONE_KERNEL,
-    S_CAME_LAST,
-    S_COLLECTIVES,
-    S_SAVED,
-    S_WORK_USUAL,
-    S_DEVICES,
-    S_MACHINE_SLOW,
-    S_MACHINE_LANES,
-    S_MACHINE_SAVED,
-};
-static const char straggler_query[] =
-    "WITH machines AS (SELECT l.instance, count(*) AS lanes, count(s.rank) AS slow FROM Lane AS l "
-    "LEFT JOIN Straggler AS s ON s.rank = l.rank AND s.device_idx = l.device_idx GROUP BY "
-    "l.instance) SELECT s.rank, s.device_idx, s.instance, s.kind, s.first_step, s.steps, "
-    "s.late_steps, s.excess_ns, s.expected_ns, s.mean_excess_ns, s.cause, s.cause_ns, s.kernel, "
-    "s.kernel_excess_ns, s.kernel_usual_ns, s.is_one_kernel, s.came_last_count, "
-    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count, m.slow AS "
-    "machine_slow, "
-    "m.lanes AS machine_lanes, v.saved_ns AS machine_saved_ns FROM Straggler AS s JOIN Lane AS l "
-    "ON "
-    "l.rank = s.rank AND l.device_idx = s.device_idx JOIN machines AS m ON m.instance = s.instance "
-    "LEFT JOIN WhatIf AS w ON w.kind = 'rank' AND w.rank = s.rank AND w.device_idx = s.device_idx "
-    "LEFT JOIN WhatIf AS v ON v.kind = 'machine' AND v.instance = s.instance LEFT JOIN "
-    "StragglerWork AS k ON k.rank = s.rank AND k.device_idx = s.device_idx ORDER BY "
-    "s.mean_excess_ns DESC, s.rank, s.device_idx LIMIT 64";
-
-static void put_since(struct output *out, const struct findings *findings,
-                      const struct sql_result *result, size_t row)
-{
-    struct text kind = sql_value(result, row, S_KIND);
-    int64_t first = row_integer(result, row, S_FIRST);
-    if (text_equal(kind, TEXT("since")))
-        output_format(out, "is slow since step %" PRId64, first);
-    else if (text_equal(kind, TEXT("at times")))
-        output_format(out, "is slow at times: in %" PRId64 " of %" PRId64 " steps",
-                      row_integer(result, row, S_LATE), row_integer(result, row, S_STEPS));
-    else
-        output_text(out, findings->steps > 0 ? "is slow in all steps" : "is slow");
-}
-
-static void put_kernels(struct output *out, const struct sql_result *result, size_t row)
-{
-    char excess[QUANTITY_SIZE], usual[QUANTITY_SIZE];
-    if (!row_has(result, row, S_KERNEL) ||
-        !text_equal(sql_value(result, row, S_CAUSE), TEXT("compute")))
-        return;
-    struct text kernel = sql_value(result, row, S_KERNEL);
-    double kernel_excess = row_number(result, row, S_KERNEL_EXCESS);
-    time_text(kernel_excess, excess);
-    time_text(row_number(result, row, S_KERNEL_USUAL), usual);
-    if (row_true(result, row, S_ONE_KERNEL))
-        output_format(out, ", in one kernel: %.*s takes %s more than the usual %s",
-                      (int)kernel.size, kernel.data, excess, usual);
-    else if (row_number(result, row, S_WORK_USUAL) > 0)
-        output_format(
-            out, ", in its kernels by %.1f %% together; %.*s takes %s more than the usual %s",
-            100 * row_number(result, row, S_CAUSE_NS) / row_number(result, row, S_WORK_USUAL),
-            (int)kernel.size, kernel.data, excess, usual);
-}
-
-static char *taken(struct output *out)
-{
-    char *text = mem_copy_text(out->data, out->size);
-    output_discard(out);
-    return text;
-}
-
-static void put_straggler(struct output *out, const struct sql_result *result, size_t row)
-{
-    double excess = row_number(result, row, S_EXCESS);
-    char late[QUANTITY_SIZE];
-    output_format(out,
-                  "In %" PRId64 " of %" PRId64
-                  " steps its own time was %s (%.1f %%) longer than the "
-                  "median of ranks with the same program: %s",
-                  row_integer(result, row, S_LATE), row_integer(result, row, S_STEPS),
-                  time_text(excess, late), 100 * excess / row_number(result, row, S_EXPECTED),
-                  causes[cause_of(sql_value(result, row, S_CAUSE))].what);
-    put_kernels(out, result, row);
-    output_format(out, ". It came last in %" PRId64 " of %" PRId64 " collectives.",
-                  row_integer(result, row, S_CAME_LAST), row_integer(result, row, S_COLLECTIVES));
-}
-
-/* Most ranks of a machine are slow: then it is the machine. */
-static bool is_machine_slow(const struct sql_result *result, size_t row)
-{
-    int64_t slow = row_integer(result, row, S_MACHINE_SLOW);
-    return slow > 1 && 4 * slow >= 3 * row_integer(result, row, S_MACHINE_LANES);
-}
-
-static bool is_machine_known(const struct findings *findings, const char *machine)
-{
-    const struct finding *finding;
-    array_each (finding, &findings->items)
-        if (finding->machine && strcmp(finding->machine, machine) == 0)
-            return true;
-    return false;
-}
-
-/* What is said of a rank, or of a machine by its slowest rank. */
-static void describe_straggler(struct finding *finding, const struct findings *findings,
-                               const struct sql_result *result, size_t row)
-{
-    struct text instance = sql_value(result, row, S_INSTANCE);
-    struct output title, statement;
-    output_memory(&title);
-    output_memory(&statement);
-    if (finding->machine) {
-        output_format(&title, "Machine %s ", finding->machine);
-        output_format(&statement,
-                      "%" PRId64 " of its %" PRId64
-                      " devices are slow. The slowest is rank %" PRId64 ". ",
-                      row_integer(result, row, S_MACHINE_SLOW),
-                      row_integer(result, row, S_MACHINE_LANES), finding->rank);
-    } else {
-        output_format(&title, "Rank %" PRId64, finding->rank);
-        if (row_integer(result, row, S_DEVICES) > 1)
-            output_format(&title, " device %" PRId64, finding->device);
-        output_format(&title, " on %.*s ", (int)instance.size, instance.data);
-    }
-    put_since(&title, findings, result, row);
-    put_straggler(&statement, result, row);
-    finding->title = taken(&title);
-    finding->statement = taken(&statement);
-}
-
-static bool add_straggler(void *context, const struct sql_result *result, size_t row)
-{
-    struct findings *findings = context;
-    bool is_machine = is_machine_slow(result, row);
-    char *machine = is_machine ? row_text(result, row, S_INSTANCE) : NULL;
-    if (is_machine && is_machine_known(findings, machine)) {
-        mem_free(machine);
-        return true;
-    }
-    struct finding *finding = add(findings, is_machine ? "slow-machine" : "straggler");
-    size_t saved = is_machine ? S_MACHINE_SAVED : S_SAVED;
-    double late_share =
-        (double)row_integer(result, row, S_LATE) / (double)row_integer(result, row, S_STEPS);
-    finding->machine = machine;
-    finding->rank = row_integer(result, row, S_RANK);
-    finding->device = row_integer(result, row, S_DEVICE);
-    describe_straggler(finding, findings, result, row);
-    finding->advice = causes[cause_of(sql_value(result, row, S_CAUSE))].advice;
-    finding->query = straggler_query;
-    finding->evidence = evidence_of(result, row);
-    finding->cost_ns = row_has(result, row, saved)
-                           ? fmax(0, row_number(result, row, saved)) * late_share
-                           : row_number(result, row, S_MEAN);
-    return true;
-}
-
 /* Collectives. */
 
 static const char communicator_query[] =
@@ -281,7 +60,7 @@ static const char communicator_query[] =
 
 static bool add_communicator(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "slow-communicator");
+    struct finding *finding = run_finding_add(context, "slow-communicator");
     char transfer[QUANTITY_SIZE], usual[QUANTITY_SIZE], bytes[QUANTITY_SIZE], pair[64] = "";
     struct text operation = sql_value(result, row, 1);
     finding->communicator = row_text(result, row, 0);
@@ -298,12 +77,12 @@ static bool add_communicator(void *context, const struct sql_result *result, siz
         "bandwidth.",
         (int)operation.size, operation.data,
         format_bytes((uint64_t)row_integer(result, row, 4), bytes),
-        time_text(row_number(result, row, 7), transfer), row_integer(result, row, 9),
-        time_text(row_number(result, row, 8), usual), row_number(result, row, 10));
+        run_finding_time(row_number(result, row, 7), transfer), row_integer(result, row, 9),
+        run_finding_time(row_number(result, row, 8), usual), row_number(result, row, 10));
     finding->advice = "Look at the links of its machines: errors and speed of network adapters and "
                       "cables, a switch that is shared, the topology the library has found.";
     finding->query = communicator_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_has(result, row, 13) ? fmax(0, row_number(result, row, 13)) : per_step;
     return true;
 }
@@ -315,7 +94,7 @@ static const char operation_query[] =
 
 static bool add_operation(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "slow-operation");
+    struct finding *finding = run_finding_add(context, "slow-operation");
     char *operation = row_text(result, row, 0), *best = row_text(result, row, 4);
     finding->title = path_format("%s is slow everywhere", operation);
     finding->statement = path_format(
@@ -324,7 +103,7 @@ static bool add_operation(void *context, const struct sql_result *result, size_t
     finding->advice = "Look at the algorithm and protocol the library chooses for it, at its sizes "
                       "(many small ones cost latency), and at whether buffers are registered.";
     finding->query = operation_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns =
         row_has(result, row, 6) ? fmax(0, row_number(result, row, 6)) : row_number(result, row, 5);
     mem_free(operation);
@@ -359,22 +138,22 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
     int64_t count = row_integer(result, row, 0);
     if (count == 0)
         return true;
-    struct finding *finding = add(findings, "outlier-steps");
+    struct finding *finding = run_finding_add(findings, "outlier-steps");
     char excess[QUANTITY_SIZE];
     struct text steps = sql_value(result, row, 7);
     finding->title = path_format("%" PRId64 " %s far longer than others", count,
                                  count == 1 ? "step is" : "steps are");
-    finding->statement =
-        path_format("Steps %.*s took %s more than usual together; the worst is step %" PRId64
-                    ", %.2f times as long. %s",
-                    (int)steps.size, steps.data, time_text(row_number(result, row, 1), excess),
-                    row_integer(result, row, 3), row_number(result, row, 2),
-                    row_integer(result, row, 5) == 0 ? "All ranks were slower in it alike."
-                                                     : "Some ranks were later than others in it.");
+    finding->statement = path_format(
+        "Steps %.*s took %s more than usual together; the worst is step %" PRId64
+        ", %.2f times as long. %s",
+        (int)steps.size, steps.data, run_finding_time(row_number(result, row, 1), excess),
+        row_integer(result, row, 3), row_number(result, row, 2),
+        row_integer(result, row, 5) == 0 ? "All ranks were slower in it alike."
+                                         : "Some ranks were later than others in it.");
     finding->advice = "Look for what happens in these steps only: checkpoints, evaluation, garbage "
                       "collection, compilation, a retry of the network.";
     finding->query = outlier_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_number(result, row, 1) / (double)findings->steps;
     return true;
 }
@@ -387,21 +166,22 @@ static const char drift_query[] =
 
 static bool add_drift(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "drift");
+    struct finding *finding = run_finding_add(context, "drift");
     char change[QUANTITY_SIZE], initial[QUANTITY_SIZE];
     double change_ns = row_number(result, row, 0), initial_ns = row_number(result, row, 1);
     finding->title =
         path_format("Steps become %s over the run", change_ns > 0 ? "longer" : "shorter");
-    finding->statement = path_format("From step %" PRId64 " to %" PRId64
-                                     " the typical rank's own time changes by %s (%+.1f %%), "
-                                     "from %s.",
-                                     row_integer(result, row, 4), row_integer(result, row, 5),
-                                     time_text(fabs(change_ns), change),
-                                     100 * change_ns / initial_ns, time_text(initial_ns, initial));
+    finding->statement =
+        path_format("From step %" PRId64 " to %" PRId64
+                    " the typical rank's own time changes by %s (%+.1f %%), "
+                    "from %s.",
+                    row_integer(result, row, 4), row_integer(result, row, 5),
+                    run_finding_time(fabs(change_ns), change), 100 * change_ns / initial_ns,
+                    run_finding_time(initial_ns, initial));
     finding->advice = "All ranks change alike: look at temperature and power of the devices, at "
                       "sequence lengths that grow, at fragmented memory, at logs that grow.";
     finding->query = drift_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = fmax(0, change_ns / 2);
     return true;
 }
@@ -417,7 +197,7 @@ static const char imbalance_query[] =
 
 static bool add_imbalance(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "imbalance");
+    struct finding *finding = run_finding_add(context, "imbalance");
     char longest[QUANTITY_SIZE], shortest[QUANTITY_SIZE];
     finding->title = path_format("Work is unevenly divided between %" PRId64 " programs",
                                  row_integer(result, row, 7));
@@ -426,11 +206,11 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
         " ranks between %" PRId64 " and %" PRId64
         ", takes %s of own time in a step, the shortest %s.",
         row_integer(result, row, 6), row_integer(result, row, 4), row_integer(result, row, 5),
-        time_text(row_number(result, row, 0), longest),
-        time_text(row_number(result, row, 1), shortest));
+        run_finding_time(row_number(result, row, 0), longest),
+        run_finding_time(row_number(result, row, 1), shortest));
     finding->advice = "Move layers from the longest stage to others.";
     finding->query = imbalance_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_number(result, row, 0) - row_number(result, row, 2);
     return true;
 }
@@ -444,7 +224,7 @@ static const char lost_query[] =
 
 static bool add_lost(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "lost-ranks");
+    struct finding *finding = run_finding_add(context, "lost-ranks");
     int64_t lost = row_integer(result, row, 0) - row_integer(result, row, 1);
     struct text missing = sql_value(result, row, 2);
     finding->title = path_format("%" PRId64 " of %" PRId64 " ranks are not in the dataset", lost,
@@ -454,7 +234,7 @@ static bool add_lost(void *context, const struct sql_result *result, size_t row)
         (int)missing.size, missing.data, lost > 20 ? " and more" : "");
     finding->advice = "Add their captures with kymo fleet add.";
     finding->query = lost_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -471,7 +251,7 @@ static const char partial_query[] =
 
 static bool add_partial(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "partial-captures");
+    struct finding *finding = run_finding_add(context, "partial-captures");
     int64_t count = row_integer(result, row, 0);
     struct text ranks = sql_value(result, row, 5);
     finding->title = path_format("%" PRId64 " %s not have all steps", count,
@@ -485,7 +265,7 @@ static bool add_partial(void *context, const struct sql_result *result, size_t r
     finding->advice = "Their missing steps are left out. Larger buffers or a shorter capture keep "
                       "all of them.";
     finding->query = partial_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -495,7 +275,7 @@ static const char clock_query[] =
 
 static bool add_clocks(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "clocks-apart");
+    struct finding *finding = run_finding_add(context, "clocks-apart");
     finding->title = mem_copy_text("Clocks of some machines cannot be compared",
                                    strlen("Clocks of some machines cannot be compared"));
     finding->statement = path_format(
@@ -505,7 +285,7 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
         row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Captures that have a collective of all ranks connect them.";
     finding->query = clock_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -513,7 +293,7 @@ static const char guessed_query[] = "SELECT guessed_ranks, ranks FROM Run WHERE 
 
 static bool add_guessed(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = add(context, "guessed-steps");
+    struct finding *finding = run_finding_add(context, "guessed-steps");
     finding->title =
         path_format("Steps of %" PRId64 " ranks are guessed", row_integer(result, row, 0));
     finding->statement =
@@ -524,7 +304,7 @@ static bool add_guessed(void *context, const struct sql_result *result, size_t r
     finding->advice = "Mark steps in the program, as torch.profiler's step() or "
                       "jax.profiler.StepTraceAnnotation do.";
     finding->query = guessed_query;
-    finding->evidence = evidence_of(result, row);
+    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
