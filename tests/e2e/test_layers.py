@@ -36,7 +36,7 @@ LAYERS = {
     "stats": ["base", "sql", "store", "export"],
     "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
     "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
-    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools"],
+    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "fleet"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
