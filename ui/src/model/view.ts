@@ -2,10 +2,11 @@
 // from the URL.
 import { TOOLS, type Tool } from './analysis'
 import type { EventTable } from './api'
+import { readRun, type RunRoute } from './run'
 import type { Ps, Span } from './time'
 
 /** The id finds the profile under another name, too. */
-export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string }
+export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string } | RunRoute
 
 export const TABS = [
   'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
@@ -99,6 +100,7 @@ export function defaultView(): View {
 
 /** The page of a path, which is relative to the UI's. */
 export function readRoute(path: string, query: URLSearchParams): Route {
+  if (path === '' && query.has('run')) return readRun(query)
   const match = /^profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {
