@@ -237,8 +237,8 @@ static bool read_range(const struct request *request, struct reply *reply, const
     return true;
 }
 
-static bool read_extents(const struct request *request, struct reply *reply, struct cell_range *rows,
-                         struct cell_range *steps)
+static bool read_extents(const struct request *request, struct reply *reply,
+                         struct cell_range *rows, struct cell_range *steps)
 {
     rows->cells = steps->cells = 512;
     if (!request_number(request, reply, "width", MAX_HEATMAP_SIDE, &steps->cells) ||
@@ -293,13 +293,12 @@ static void put_heatmap_query(struct output *sql, const char *order, const char 
                   " AS cell FROM lanes WHERE position BETWEEN %" PRIu64 " AND %" PRIu64 "), ",
                   order, rows->first, rows->cells, rows->last - rows->first + 1, rows->first,
                   rows->last);
-    output_format(sql,
-                  "steps AS (SELECT step, row_number() OVER (ORDER BY step) - 1 AS position FROM "
-                  "Step), step_cells AS (SELECT step, ((position - %" PRIu64 ") * %" PRIu64
-                  ") // %" PRIu64 " AS cell FROM steps WHERE position BETWEEN %" PRIu64
-                  " AND %" PRIu64 ") ",
-                  steps->first, steps->cells, steps->last - steps->first + 1, steps->first,
-                  steps->last);
+    output_format(
+        sql,
+        "steps AS (SELECT step, row_number() OVER (ORDER BY step) - 1 AS position FROM "
+        "Step), step_cells AS (SELECT step, ((position - %" PRIu64 ") * %" PRIu64 ") // %" PRIu64
+        " AS cell FROM steps WHERE position BETWEEN %" PRIu64 " AND %" PRIu64 ") ",
+        steps->first, steps->cells, steps->last - steps->first + 1, steps->first, steps->last);
     output_format(sql,
                   "SELECT CAST(l.cell * %" PRIu64 " + s.cell AS BIGINT) AS cell, max(%s), avg(%s) "
                   "FROM LaneStep JOIN lane_cells AS l USING (rank, device_idx) "

@@ -185,9 +185,9 @@ static void *analyse(void *context)
     char *reason = NULL;
     char *folder = path_format("%s/.fleet", server->data_path);
     char *run = path_format("--run=%s", one->run);
-    const char *const arguments[] = {"kymo",        "fleet",           "report",   one->dataset,
-                                     run,           "--data-path",     server->data_path,
-                                     "--format",    "json",            NULL};
+    const char *const arguments[] = {"kymo", "fleet",       "report",          one->dataset,
+                                     run,    "--data-path", server->data_path, "--format",
+                                     "json", NULL};
     pthread_mutex_lock(&one->runs->turn);
     if (!folder_make(folder, &err))
         reason = mem_copy_text(err.text, strlen(err.text));

@@ -77,7 +77,7 @@ enum {
     MAX_STEP_COLLECTIVES = 2000, /* of a step of a run */
     MAX_FLEET_DEPTH = 4,         /* datasets are looked for this deep in the log directory */
     MAX_DATASETS = 1000,
-    RUN_WAIT_MS = 600000,  /* for a run to be processed */
+    RUN_WAIT_MS = 600000, /* for a run to be processed */
 };
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)

@@ -183,7 +183,8 @@ static bool is_same(const struct opened *opened, const char *name, const struct 
            opened->changed.tv_nsec == status->st_mtim.tv_nsec;
 }
 
-/* A reference to the directory's cache entry, which is made if there is none. Takes over the path. */
+/* A reference to the directory's cache entry, which is made if there is none. Takes over the path.
+ */
 static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
                                    char *directory, const struct stat *status)
 {

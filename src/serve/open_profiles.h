@@ -23,8 +23,8 @@ struct opened;
 /* Opens the profile named by the request's first parameter; NULL with the reply set if there is
  * none. */
 struct opened *open_profile(struct request *request, struct reply *reply);
-/* The same for the results of a run, which are tables without a timeline. The name, which no profile
- * has, is that of the cache entry. */
+/* The same for the results of a run, which are tables without a timeline. The name, which no
+ * profile has, is that of the cache entry. */
 struct opened *open_results(struct request *request, const char *name, const char *directory,
                             struct reply *reply);
 void close_profile(struct opened *opened);

@@ -27,14 +27,14 @@ def served(kymo, gen_run, tmp_path_factory):
     logs = tmp_path_factory.mktemp("logs")
     dataset = logs / "team" / "runs"
     dataset.parent.mkdir()
-    subprocess.run([gen_run, "--run", "a/b", "--ranks", str(RANKS), "--steps", str(STEPS), "--machine-ranks", "4", "--jobs", "2",
+    subprocess.run([gen_run, "--run", "a b", "--ranks", str(RANKS), "--steps", str(STEPS), "--machine-ranks", "4", "--jobs", "2",
                     "--straggler", "compute:5:1.3:10", "--lost-start", "3:7", dataset], check=True)
     server = Server(kymo, logs, "--data-path", tmp_path_factory.mktemp("data"), command="serve")
     yield server, dataset
     server.stop()
 
 
-URL = "runs/team%2Fruns/a%2Fb"
+URL = "runs/team%2Fruns/a%20b"
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def ready(served):
     deadline = time.monotonic() + 60
     while server.ask("GET", URL).status == 202 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert server.get(URL) == {"dataset": "team/runs", "run": "a/b", "status": "ready"}
-    return server, dataset / "_analysis" / "a%2Fb"
+    assert server.get(URL) == {"dataset": "team/runs", "run": "a b", "status": "ready"}
+    return server, dataset / "_analysis" / "a b"
 
 
 def table(folder, name):
@@ -116,13 +116,13 @@ def test_the_report_is_that_of_the_command(ready, kymo):
     server, folder = ready
     printed = kymo.json("fleet", "report", folder.parent.parent, "--format", "json", "--sql")
     assert [server.get(f"{URL}/report")] == printed
-    assert server.get("runs") == {"runs": [{"dataset": "team/runs", "run": "a/b"}]}
+    assert server.get("runs") == {"runs": [{"dataset": "team/runs", "run": "a b"}]}
 
 
 @pytest.mark.parametrize("path, status, word", [
     ("runs/team%2Fruns/none", 404, "none"),
     ("runs/other/a", 404, "other"),
-    ("runs/team%2F..%2Fteam%2Fruns/a%2Fb", 404, "no dataset"),
+    ("runs/team%2F..%2Fteam%2Fruns/a%20b", 404, "no dataset"),
     ("runs/..%2F..%2Fetc/a", 404, "no dataset"),
     ("runs/%2Fetc/a", 404, "no dataset"),
     (f"{URL}/heatmap?measure=luck", 400, "measure"),

@@ -64,7 +64,7 @@ test('a cell is told and chosen, the wheel zooms, the order puts the slowest fir
   const box = (await page.locator('canvas').boundingBox())!
   const at = { x: 74 + (box.width - 74) * (20.5 / 40), y: 3 }
   await page.locator('canvas').hover({ position: at })
-  expect(await page.getByRole('tooltip').innerText()).toMatch(/ms\nrank 19 \(node2\); step 20$/)
+  expect(await page.getByRole('tooltip').innerText()).toMatch(/ms\s+rank 19 \(node2\); step 20$/)
   await page.locator('canvas').click({ position: at })
   await page.getByRole('heading', { name: 'Step 20' }).waitFor()
   expect(parameter('lane')).toBe('19')
