@@ -300,7 +300,9 @@ static void put_heatmap_query(struct output *sql, const char *order, const char 
         " AS cell FROM steps WHERE position BETWEEN %" PRIu64 " AND %" PRIu64 ") ",
         steps->first, steps->cells, steps->last - steps->first + 1, steps->first, steps->last);
     output_format(sql,
-                  "SELECT CAST(l.cell * %" PRIu64 " + s.cell AS BIGINT) AS cell, max(%s), avg(%s) "
+                  "SELECT CAST(l.cell * %" PRIu64
+                  " + s.cell AS BIGINT) AS cell, CAST(max(%s) AS BIGINT), "
+                  "CAST(avg(%s) AS BIGINT) "
                   "FROM LaneStep JOIN lane_cells AS l USING (rank, device_idx) "
                   "JOIN step_cells AS s USING (step) GROUP BY 1",
                   steps->cells, measure, measure);
