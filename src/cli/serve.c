@@ -3,6 +3,7 @@
  */
 #include "serve/serve.h"
 #include "cli/cli.h"
+#include "fleet/fleet.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -138,6 +139,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
     struct error err;
     struct serve_options options = {.data_path = data_path,
                                     .log_directory = logs,
+                                    .is_dataset = logs && dataset_check(logs, &err),
                                     .profile = profile,
                                     .host = serving->host,
                                     .token = serving->token,

@@ -3,6 +3,7 @@
  */
 #include "cli/fleet_options.h"
 #include "cli/view_options.h"
+#include "fleet/fleet.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -235,6 +236,9 @@ static int run_view(const struct view_options *options, const char *operand)
                                                  .rank = options->rank,
                                                  .jobs = options->jobs,
                                                  .force = options->force});
+    struct error ignored;
+    if (is_format(options, "parquet") && view_is_served(options) && dataset_check(path, &ignored))
+        return serve_logs(path, options->data_path, &options->serving);
     return is_format(options, "parquet") ? view_profile(path, options)
                                          : view_document(path, options);
 }

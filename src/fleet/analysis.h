@@ -38,6 +38,9 @@ struct sql_connection *fleet_connection(const struct fleet_analysis *analysis);
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
                    struct error *err);
 
+/* The directory of the results if they are up to date, otherwise NULL. Free with mem_free. */
+char *fleet_results(const struct fleet_analysis_options *options);
+
 enum fleet_format { FLEET_TEXT, FLEET_JSON, FLEET_MARKDOWN };
 struct fleet_report_style {
     enum fleet_format format;

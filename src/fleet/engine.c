@@ -447,6 +447,21 @@ struct sql_connection *fleet_connection(const struct fleet_analysis *analysis)
     return analysis->connection;
 }
 
+char *fleet_results(const struct fleet_analysis_options *options)
+{
+    struct error ignored;
+    struct fleet_analysis found = {.dataset = realpath(options->dataset, NULL),
+                                   .run = mem_copy_text(options->run, strlen(options->run))};
+    bool ok = found.dataset && run_files_find(&found.files, found.dataset, found.run, &ignored) &&
+              choose_directory(&found, options->data_path, &ignored) && is_up_to_date(&found);
+    if (!ok)
+        mem_free(found.directory);
+    run_files_free(&found.files);
+    free(found.dataset);
+    mem_free(found.run);
+    return ok ? found.directory : NULL;
+}
+
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
                    struct error *err)
 {

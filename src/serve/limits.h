@@ -72,7 +72,12 @@ enum {
     MAX_TRACKS = 10000,
     TOOL_MAX_ROWS = 50000, /* of a table of a tool */
     TOOL_MAX_WIDTH = 1000, /* of a graph */
-    RUN_WAIT_MS = 600000,  /* for a run to be processed */
+    MAX_HEATMAP_SIDE = 4096,
+    MAX_HEATMAP_CELLS = 1 << 20,
+    MAX_STEP_COLLECTIVES = 2000, /* of a step of a run */
+    MAX_FLEET_DEPTH = 4,         /* datasets are looked for this deep in the log directory */
+    MAX_DATASETS = 1000,
+    RUN_WAIT_MS = 600000, /* for a run to be processed */
 };
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)

@@ -183,6 +183,39 @@ static bool is_same(const struct opened *opened, const char *name, const struct 
            opened->changed.tv_nsec == status->st_mtim.tv_nsec;
 }
 
+/* A reference to the directory's cache entry, which is made if there is none. Takes over the path.
+ */
+static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
+                                   char *directory, const struct stat *status)
+{
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *found = NULL;
+    for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
+        if (is_same(opened, name, status))
+            found = opened;
+        else if (strcmp(opened->name, name) == 0)
+            opened->is_stale = true;
+    if (!found) {
+        found = mem_zeroed(1, sizeof *found);
+        *found = (struct opened){.open_profiles = open_profiles,
+                                 .name = mem_copy_text(name, strlen(name)),
+                                 .directory = directory,
+                                 .device = status->st_dev,
+                                 .inode = status->st_ino,
+                                 .changed = status->st_mtim,
+                                 .next = open_profiles->opened};
+        pthread_mutex_init(&found->lock, NULL);
+        intern_init(&found->columns);
+        hit_cache_init(&found->hits);
+        open_profiles->opened = found;
+        directory = NULL;
+    }
+    found->users++;
+    pthread_mutex_unlock(&open_profiles->lock);
+    mem_free(directory);
+    return found;
+}
+
 struct opened *open_profile(struct request *request, struct reply *reply)
 {
     return open_profile_named(request, request->parameters[0], reply);
@@ -203,32 +236,19 @@ struct opened *open_profile_named(struct request *request, const char *name, str
         mem_free(directory);
         return NULL;
     }
-    pthread_mutex_lock(&open_profiles->lock);
-    struct opened *found = NULL;
-    for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
-        if (is_same(opened, name, &status))
-            found = opened;
-        else if (strcmp(opened->name, name) == 0)
-            opened->is_stale = true;
-    if (!found) {
-        found = mem_zeroed(1, sizeof *found);
-        *found = (struct opened){.open_profiles = open_profiles,
-                                 .name = mem_copy_text(name, strlen(name)),
-                                 .directory = directory,
-                                 .device = status.st_dev,
-                                 .inode = status.st_ino,
-                                 .changed = status.st_mtim,
-                                 .next = open_profiles->opened};
-        pthread_mutex_init(&found->lock, NULL);
-        intern_init(&found->columns);
-        hit_cache_init(&found->hits);
-        open_profiles->opened = found;
-        directory = NULL;
+    return share_opened(open_profiles, name, directory, &status);
+}
+
+struct opened *open_results(struct request *request, const char *name, const char *directory,
+                            struct reply *reply)
+{
+    struct stat status;
+    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND, "the results of '%s' are gone; try again", name);
+        return NULL;
     }
-    found->users++;
-    pthread_mutex_unlock(&open_profiles->lock);
-    mem_free(directory);
-    return found;
+    return share_opened(request->server->open_profiles, name,
+                        mem_copy_text(directory, strlen(directory)), &status);
 }
 
 void close_profile(struct opened *opened)

@@ -24,6 +24,10 @@ struct opened;
  * none. */
 struct opened *open_profile(struct request *request, struct reply *reply);
 struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply);
+/* The same for the results of a run, which are tables without a timeline. The name, which no
+ * profile has, is that of the cache entry. */
+struct opened *open_results(struct request *request, const char *name, const char *directory,
+                            struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
 struct hit_cache *opened_hits(struct opened *opened);

@@ -5,6 +5,7 @@
 
 #include "serve/access.h"
 #include "serve/assets.h"
+#include "serve/fleet_runs.h"
 #include "serve/http.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"
@@ -60,6 +61,10 @@ static void print_url(const struct serve_options *options, const struct listener
         put_url(&line, options, listeners[0].port);
         output_text(&line, "profile/");
         put_encoded(&line, options->profile);
+    } else if (options->has_ui && options->is_dataset) {
+        output_text(&line, "View the runs at ");
+        put_url(&line, options, listeners[0].port);
+        output_text(&line, "?run=");
     } else if (options->has_ui) {
         output_text(&line, "View a list of profiles at ");
         put_url(&line, options, listeners[0].port);
@@ -69,7 +74,7 @@ static void print_url(const struct serve_options *options, const struct listener
         output_text(&line, "api/v1/");
     }
     if (token) {
-        output_text(&line, "?token=");
+        output_text(&line, options->is_dataset && options->has_ui ? "&token=" : "?token=");
         put_encoded(&line, token);
     }
     output_char(&line, '\0');
@@ -194,12 +199,15 @@ static bool run(struct server *server, struct listener listeners[2], const char 
     pthread_mutex_init(&server->pool_lock, NULL);
     server->open_profiles = open_profiles_create(server);
     server->queries = queries_create(pool_workers(server->pool));
+    server->fleet_runs = fleet_runs_create(server);
     bool ok = jobs_start(&server->jobs, server, err) && start_listeners(server, listeners, err);
     if (ok) {
         print_url(server->options, listeners, token);
         wait_for_stop(server, listeners, &signals);
     }
+    fleet_runs_stop(server->fleet_runs);
     stop_listeners(server, listeners);
+    fleet_runs_destroy(server->fleet_runs);
     jobs_stop(server->jobs);
     open_profiles_destroy(server->open_profiles);
     queries_destroy(server->queries);

@@ -19,6 +19,7 @@ struct serve_port {
 struct serve_options {
     const char *data_path;       /* workspace; NULL for the default */
     const char *log_directory;   /* its runs are listed and processed on request; or NULL */
+    bool is_dataset;             /* the log directory is a dataset of many ranks */
     const char *profile;         /* profile to open; NULL for the list */
     const char *host;            /* NULL for 127.0.0.1 */
     const char *token;           /* NULL: none on loopback, a random one on other addresses */

@@ -16,6 +16,7 @@ struct access;
 struct open_profiles;
 struct jobs;
 struct queries;
+struct fleet_runs;
 
 struct server {
     const struct serve_options *options;
@@ -24,6 +25,7 @@ struct server {
     struct open_profiles *open_profiles;
     struct jobs *jobs;
     struct queries *queries;
+    struct fleet_runs *fleet_runs;
     struct pool *pool;
     pthread_mutex_t pool_lock;
     atomic_bool is_stopping;

@@ -37,7 +37,7 @@ LAYERS = {
     "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
     "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
     "diff": ["base", "wire", "sql", "store", "export", "stats"],
-    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "diff"],
+    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "diff", "fleet"],
     "launch": ["base", "hardware", "cores"],
     "peers": ["base"],
     "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt

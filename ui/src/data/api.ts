@@ -5,6 +5,7 @@ import type {
 } from '../model/api'
 import type { CaptureRequest } from '../model/captures'
 import type { Diff } from '../model/diff'
+import type { RunName, RunReport, RunShape, StepAnswer } from '../model/run'
 import { toDigits, type Span } from '../model/time'
 
 export class ApiError extends Error {
@@ -159,6 +160,34 @@ export function getTool(name: string, tool: string, parameters: Record<string, s
 
 export function getDiff(a: string, b: string, signal?: AbortSignal): Promise<Diff> {
   return requestJson(`${BASE}/diff?${new URLSearchParams({ a, b })}`, { signal })
+}
+
+function runUrl(dataset: string, run: string, rest = ''): string {
+  return `${BASE}/runs/${encodeURIComponent(dataset)}/${encodeURIComponent(run)}${rest}`
+}
+
+export async function listRuns(): Promise<RunName[]> {
+  return (await requestJson<{ runs: RunName[] }>(`${BASE}/runs`)).runs
+}
+
+export function getRun(dataset: string, run: string, signal?: AbortSignal): Promise<{ status: 'ready' | 'analyzing'; seconds?: number }> {
+  return requestJson(runUrl(dataset, run), { signal })
+}
+
+export function getRunShape(dataset: string, run: string, order: string, signal?: AbortSignal): Promise<RunShape> {
+  return requestJson(runUrl(dataset, run, `/lanes?order=${order}`), { signal })
+}
+
+export function getRunReport(dataset: string, run: string, signal?: AbortSignal): Promise<RunReport> {
+  return requestJson(runUrl(dataset, run, '/report'), { signal })
+}
+
+export async function getRunPicture(dataset: string, run: string, parameters: Record<string, string>, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await request(runUrl(dataset, run, `/heatmap?${new URLSearchParams(parameters)}`), { signal })).arrayBuffer()
+}
+
+export function getRunStep(dataset: string, run: string, step: number, collective: number, signal?: AbortSignal): Promise<StepAnswer> {
+  return requestJson(runUrl(dataset, run, `/steps/${step}?collective=${collective}`), { signal })
 }
 
 export function tableCsvUrl(name: string, table: string): string {

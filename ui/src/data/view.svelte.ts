@@ -1,5 +1,6 @@
 // The URL as a store: `view` reflects the URL, and changes to it update the URL. `pushHistory` adds a history entry at once;
 // other changes replace the current entry after a short delay, as panning would flood the history.
+import { runPath } from '../model/run'
 import { defaultView, diffPath, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
 const REPLACE_DELAY_MS = 150
@@ -27,6 +28,7 @@ function rememberPanels(query: URLSearchParams): void {
 /** The URL of the current view, relative to the UI's; the browser's own may lag behind. */
 export function viewUrl(): string {
   if (route.current.page === 'profiles') return './'
+  if (route.current.page === 'run') return runPath(route.current)
   const query = writeView(view)
   if (route.current.page === 'diff') return diffPath(route.current, query)
   if (route.current.id) query.set('id', route.current.id)

@@ -2,6 +2,7 @@
 // from the URL.
 import { TOOLS, type Tool } from './analysis'
 import type { EventTable } from './api'
+import { readRun, type RunRoute } from './run'
 import type { Ps, Span } from './time'
 
 /** Two profiles that are compared; their timelines are shown at a step, by its position. */
@@ -13,7 +14,7 @@ export interface DiffRoute {
 }
 
 /** The id finds the profile under another name, too. */
-export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string } | DiffRoute
+export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string } | DiffRoute | RunRoute
 
 export const TABS = [
   'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
@@ -120,6 +121,7 @@ export function diffPath({ a, b, step }: Omit<DiffRoute, 'page'>, more = new URL
 /** The page of a path, which is relative to the UI's. */
 export function readRoute(path: string, query: URLSearchParams): Route {
   if (path === '' && query.get('view') === 'diff') return readDiff(query)
+  if (path === '' && query.has('run')) return readRun(query)
   const match = /^profile\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {

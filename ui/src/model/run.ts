@@ -1,0 +1,278 @@
+// A run of many ranks: what the server tells about it, its address, and the picture of a measure over lanes and steps.
+import { oklch, type Rgb } from './palette'
+import { formatNs } from './time'
+
+export const MEASURES = ['excess', 'own', 'duration', 'compute', 'communication', 'copy', 'idle', 'idle_host'] as const
+export type Measure = (typeof MEASURES)[number]
+export const MEASURE_TITLES: Record<Measure, string> = {
+  excess: 'Later than the median rank', own: 'Own time', duration: 'Step time', compute: 'Compute', communication: 'Exposed communication', copy: 'Copies',
+  idle: 'Idle', idle_host: 'Waits for the host',
+}
+
+export const ORDERS = ['rank', 'machine', 'slowest'] as const
+export type Order = (typeof ORDERS)[number]
+export const ORDER_TITLES: Record<Order, string> = { rank: 'rank', machine: 'machine', slowest: 'slowest first' }
+
+/** Positions of lanes or steps, first and last. */
+export interface Range {
+  first: number
+  last: number
+}
+
+export interface RunRoute {
+  page: 'run'
+  dataset: string // empty: the list of runs
+  run: string
+  measure: Measure
+  order: Order
+  rows: Range | null // null: all
+  steps: Range | null
+  step: number | null // the chosen one, by its number
+  lane: string // the chosen one, "19" or "19.1" with its device
+  group: string // communicator whose collectives are listed; empty: all
+  collective: number // the chosen one of the step
+}
+
+export interface RunName {
+  dataset: string
+  run: string
+}
+
+export interface Lane {
+  rank: number
+  device: number
+  machine: string
+  median_excess_ns: number
+  late_steps: number
+}
+
+export interface RunShape {
+  lanes: Lane[]
+  steps: { step: number; median_ns: number; is_outlier: boolean }[]
+}
+
+export interface RunFinding {
+  rule: string
+  title: string
+  statement: string
+  advice: string
+  cost_ns: number
+  cost_share: number
+  rank?: number
+  device?: number
+  communicator?: string
+  evidence: Record<string, unknown>
+}
+
+export interface RunReport {
+  ranks: number
+  world_size: number
+  machines: number
+  device_name: string
+  steps: number
+  step_ns: number
+  findings: RunFinding[]
+  what_if: { change: string; before_ns: number; after_ns: number; saved_ns: number; saved_share: number }[]
+}
+
+export interface Collective {
+  communicator: string
+  operation: string
+  sender: number
+  receiver: number
+  occurrence: number
+  ranks: number
+  group_size: number
+  is_complete: boolean
+  skew_ns: number
+  last_rank: number
+  last_device: number
+  waited_ns: number
+  transfer_ns: number
+  bytes: number | null
+  bus_bandwidth: number | null
+}
+
+export interface Arrival {
+  rank: number
+  device: number
+  machine: string
+  arrival_ns: number
+  duration_ns: number
+  waited_ns: number
+}
+
+export interface PathPart {
+  rank: number
+  device: number
+  kind: string
+  communicator: string
+  operation: string
+  start_ns: number
+  end_ns: number
+}
+
+export interface StepAnswer {
+  step: {
+    step: number; ranks: number; median_ns: number; min_ns: number; max_ns: number; slowest_rank: number; slowest_device: number
+    slowest_excess_ns: number; late_lanes: number; is_outlier: boolean; is_matched: boolean
+  }[]
+  path: PathPart[]
+  path_steps: { step: number }[]
+  collectives: Collective[]
+  arrivals: Arrival[]
+}
+
+/** The largest and the mean value of each cell, row by row; NaN where nothing is. */
+export interface HeatMap {
+  rows: number
+  columns: number
+  max: Float32Array
+  mean: Float32Array
+}
+
+export function readHeatMap(bytes: ArrayBuffer): HeatMap {
+  const [rows, columns] = new Uint32Array(bytes, 0, 2) as unknown as [number, number]
+  const count = rows * columns
+  return { rows, columns, max: new Float32Array(bytes, 8, count), mean: new Float32Array(bytes, 8 + 4 * count, count) }
+}
+
+function readRange(text: string | null): Range | null {
+  const match = /^(\d+)-(\d+)$/.exec(text ?? '')
+  return match && Number(match[1]) <= Number(match[2]) ? { first: Number(match[1]), last: Number(match[2]) } : null
+}
+
+export const writeRange = (range: Range) => `${range.first}-${range.last}`
+
+function readNumber(text: string | null): number | null {
+  return /^\d+$/.test(text ?? '') ? Number(text) : null
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export function emptyRun(dataset: string, run: string): RunRoute {
+  return {
+    page: 'run', dataset, run, measure: 'excess', order: 'rank', rows: null, steps: null, step: null, lane: '', group: '', collective: 0,
+  }
+}
+
+export function readRun(query: URLSearchParams): RunRoute {
+  const [dataset = '', run = ''] = (query.get('run') ?? '').split('/').map(decode)
+  const measure = query.get('measure') as Measure
+  const order = query.get('order') as Order
+  return {
+    ...emptyRun(dataset, run),
+    measure: MEASURES.includes(measure) ? measure : 'excess',
+    order: ORDERS.includes(order) ? order : 'rank',
+    rows: readRange(query.get('rows')),
+    steps: readRange(query.get('steps')),
+    step: readNumber(query.get('step')),
+    lane: /^\d+(\.\d+)?$/.test(query.get('lane') ?? '') ? query.get('lane')! : '',
+    group: query.get('group') ?? '',
+    collective: readNumber(query.get('collective')) ?? 0,
+  }
+}
+
+export function runPath(route: RunRoute): string {
+  const query = new URLSearchParams({ run: route.dataset ? `${encodeURIComponent(route.dataset)}/${encodeURIComponent(route.run)}` : '' })
+  if (route.measure !== 'excess') query.set('measure', route.measure)
+  if (route.order !== 'rank') query.set('order', route.order)
+  if (route.rows) query.set('rows', writeRange(route.rows))
+  if (route.steps) query.set('steps', writeRange(route.steps))
+  if (route.step !== null) query.set('step', String(route.step))
+  if (route.lane) query.set('lane', route.lane)
+  if (route.group) query.set('group', route.group)
+  if (route.collective) query.set('collective', String(route.collective))
+  return `./?${query}`
+}
+
+export const laneName = (lane: { rank: number; device: number }) => (lane.device ? `${lane.rank}.${lane.device}` : String(lane.rank))
+
+/** The values that colours are for: ten robust standard deviations around the median, so that noise is pale and outliers are not
+    lost among it, but no more than there are. */
+export function robustRange(values: Float32Array): { low: number; high: number } {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort()
+  if (!sorted.length) return { low: 0, high: 1 }
+  const median = sorted[sorted.length >> 1]!
+  const distances = sorted.map((value) => Math.abs(value - median)).sort()
+  const reach = 10 * 1.4826 * distances[distances.length >> 1]!
+  const [least, most] = [sorted[0]!, sorted[sorted.length - 1]!]
+  if (reach === 0) return { low: least, high: most }
+  return { low: Math.max(least, median - reach), high: Math.min(most, median + reach) }
+}
+
+export const SHADES = 256
+
+/** Colours from few to many, of both themes. */
+export function shades(theme: 'dark' | 'light'): Rgb[] {
+  return Array.from({ length: SHADES }, (_, at) => {
+    const share = at / (SHADES - 1)
+    return theme === 'dark'
+      ? oklch(0.26 + 0.62 * share, 0.03 + 0.13 * Math.sqrt(share), 265 - 195 * share)
+      : oklch(0.97 - 0.5 * share, 0.015 + 0.16 * share, 250 - 225 * share)
+  })
+}
+
+export function shadeOf(value: number, { low, high }: { low: number; high: number }): number {
+  if (high <= low) return 0
+  return Math.max(0, Math.min(SHADES - 1, Math.round(((value - low) / (high - low)) * (SHADES - 1))))
+}
+
+/** RGBA of all cells. */
+export function paint(map: HeatMap, range: { low: number; high: number }, colours: Rgb[], nothing: Rgb): Uint8ClampedArray<ArrayBuffer> {
+  const pixels = new Uint8ClampedArray(4 * map.rows * map.columns)
+  for (let i = 0; i < map.max.length; i++) {
+    const value = map.max[i]!
+    const [red, green, blue] = Number.isNaN(value) ? nothing : colours[shadeOf(value, range)]!
+    pixels[4 * i] = red
+    pixels[4 * i + 1] = green
+    pixels[4 * i + 2] = blue
+    pixels[4 * i + 3] = 255
+  }
+  return pixels
+}
+
+export const sizeOf = (range: Range) => range.last - range.first + 1
+
+/** The positions that a cell stands for. */
+export function cellRange(shown: Range, cells: number, cell: number): Range {
+  const size = sizeOf(shown)
+  return { first: shown.first + Math.ceil((cell * size) / cells), last: shown.first + Math.ceil(((cell + 1) * size) / cells) - 1 }
+}
+
+/** Zooms by a factor around a place, a share of what is shown. */
+export function zoomRange(shown: Range, factor: number, at: number, count: number, least = 4): Range {
+  const size = Math.min(count, Math.max(Math.min(least, count), Math.round(sizeOf(shown) * factor)))
+  const first = Math.max(0, Math.min(count - size, Math.round(shown.first + at * (sizeOf(shown) - size))))
+  return { first, last: first + size - 1 }
+}
+
+export function moveRange(shown: Range, by: number, count: number): Range {
+  const size = sizeOf(shown)
+  const first = Math.max(0, Math.min(count - size, Math.round(shown.first + by)))
+  return { first, last: first + size - 1 }
+}
+
+/** Positions around one, as many as asked for. */
+export function around(position: number, size: number, count: number): Range {
+  return moveRange({ first: 0, last: Math.min(size, count) - 1 }, position - size / 2, count)
+}
+
+export function signedNs(ns: number): string {
+  return ns < 0 ? `−${formatNs(-ns)}` : formatNs(ns)
+}
+
+/** The step that a finding is about, if it is about one. */
+export function findingStep(finding: RunFinding): number | null {
+  for (const name of ['worst_step', 'step', 'first_step']) {
+    const value = finding.evidence[name]
+    if (typeof value === 'number') return value
+  }
+  return null
+}
