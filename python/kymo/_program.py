@@ -85,6 +85,7 @@ def run(*arguments: str, **options: Any) -> str:
 def main() -> NoReturn:
     """`kymo` on PATH: becomes the program."""
     os.environ.pop("KYMO", None)
+    os.environ.setdefault("KYMO_PYTHON", sys.executable)  # which has this package
     path = program()
     if os.path.realpath(path) == os.path.realpath(sys.argv[0]):
         sys.exit("kymo: the program is not in this package")

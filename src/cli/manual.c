@@ -41,6 +41,7 @@ static const struct entry variables[] = {
      "instance type whose NeuronCores are simulated (default: trn1.32xlarge)"},
     {"KYMO_NEURON_JOB_KEY", " capture ", "what the workers of all nodes know and strangers do not"},
     {"KYMO_NEURON_NODE", " capture ", "name of this node, so that several can be on one machine"},
+    {"KYMO_PYTHON", " fleet ", "Python that has pyspark, for --engine (default: python3)"},
     {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
     {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
     {"NEURON_LOGICAL_NC_CONFIG", " capture nccom-test ",
