@@ -3,11 +3,7 @@
  */
 #include "store/schema_rank.h"
 
-/* A column without NULLs, and one that may be NULL. */
-#define ALWAYS(type, name, unit, meaning, example)                                                 \
-    {name, FIELD_##type, true, unit, meaning, example, NULL}
-#define MAYBE(type, name, unit, meaning, example)                                                  \
-    {name, FIELD_##type, false, unit, meaning, example, NULL}
+#include "store/schema_parts.h"
 
 #define DEVICE_ID MAYBE(INT64, "device_id", "", "Device: Device.id; NULL for the host.", "0")
 #define DEVICE_INDEX                                                                               \
