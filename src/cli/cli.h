@@ -137,6 +137,9 @@ int finish_printing(void);
 
 /* Prints "did you mean" if one of the candidates is similar to the word. */
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix);
+/* Which of the actions of a command a word is; `count`, with a message, if it is none. */
+size_t find_action(const struct command *command, const char *word, const char *const *actions,
+                   size_t count);
 
 /* An opened and analysed capture. */
 struct session {

@@ -69,18 +69,13 @@ static const struct action {
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
-static const struct action *find_action(const char *word)
+static const struct action *action_named(const char *word)
 {
     const char *names[ACTION_COUNT];
-    for (size_t i = 0; i < ACTION_COUNT; i++) {
-        if (strcmp(word, actions[i].name) == 0)
-            return &actions[i];
+    for (size_t i = 0; i < ACTION_COUNT; i++)
         names[i] = actions[i].name;
-    }
-    fprintf(stderr, "%s fleet: unknown action %s; the usage is %s fleet %s\n", program_name(), word,
-            program_name(), command_fleet.usage);
-    suggest(word, names, ACTION_COUNT, "");
-    return NULL;
+    size_t found = find_action(&command_fleet, word, names, ACTION_COUNT);
+    return found < ACTION_COUNT ? &actions[found] : NULL;
 }
 
 static bool is_given(const struct option *option)
@@ -183,7 +178,7 @@ static int run(int count, char **arguments)
                 command_fleet.usage);
         result = EXIT_USAGE;
     }
-    const struct action *action = result == EXIT_DONE ? find_action(words[0]) : NULL;
+    const struct action *action = result == EXIT_DONE ? action_named(words[0]) : NULL;
     if (!action || !takes_options(action, table, option_count) ||
         !takes_format(action, options.format) || !takes_operands(action, word_count - 1)) {
         mem_free(words);

@@ -115,18 +115,13 @@ static const struct action {
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
-static const struct action *find_action(const char *word)
+static const struct action *action_named(const char *word)
 {
     const char *names[ACTION_COUNT];
-    for (size_t i = 0; i < ACTION_COUNT; i++) {
-        if (strcmp(word, actions[i].name) == 0)
-            return &actions[i];
+    for (size_t i = 0; i < ACTION_COUNT; i++)
         names[i] = actions[i].name;
-    }
-    fprintf(stderr, "%s neff: unknown action %s; the usage is %s neff %s\n", program_name(), word,
-            program_name(), command_neff.usage);
-    suggest(word, names, ACTION_COUNT, "");
-    return NULL;
+    size_t found = find_action(&command_neff, word, names, ACTION_COUNT);
+    return found < ACTION_COUNT ? &actions[found] : NULL;
 }
 
 static int refuse_option(const struct action *action, const char *option)
@@ -162,7 +157,7 @@ static int run(int count, char **arguments)
                 command_neff.usage);
         return EXIT_USAGE;
     }
-    const struct action *action = find_action(words[0]);
+    const struct action *action = action_named(words[0]);
     if (!action)
         return EXIT_USAGE;
     if (options.json && !action->takes_json)

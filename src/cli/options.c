@@ -80,6 +80,18 @@ void suggest(const char *word, const char *const *candidates, size_t count, cons
         fprintf(stderr, "did you mean %s%s?\n", prefix, nearest);
 }
 
+size_t find_action(const struct command *command, const char *word, const char *const *actions,
+                   size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, actions[i]) == 0)
+            return i;
+    fprintf(stderr, "%s %s: unknown action %s; the usage is %s %s %s\n", program_name(),
+            command->name, word, program_name(), command->name, command->usage);
+    suggest(word, actions, count, "");
+    return count;
+}
+
 /* Whether the word begins with the name, in which a dash may be written as an underscore: so other
  * tools spell some of the names. */
 static bool begins_with(const char *word, const char *name)
