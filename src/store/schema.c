@@ -1,6 +1,8 @@
 /*
  * The tables of the profile schema.
  */
+#include "store/schema.h"
+
 #include "store/schema_device.h"
 #include "store/schema_parts.h"
 #include "store/schema_rank.h"

@@ -5,7 +5,8 @@
 #ifndef KYMO_STORE_SCHEMA_PARTS_H
 #define KYMO_STORE_SCHEMA_PARTS_H
 
-#include "store/schema.h"
+#include "store/field.h"
+#include "store/schema_columns.h"
 
 /* A column without NULLs, and one that may be NULL. */
 #define ALWAYS(type, name, unit, meaning, example)                                                 \
