@@ -44,6 +44,13 @@ def programs_of(planes):
     ]
 
 
+def without_costs(operation):
+    """An operation without what tests of HLO modules compare: texts, costs, operands, order."""
+    details = {"category", "shape", "expression", "compute_type", "flops", "matrix_flops", "xprof_flops", "bytes_accessed", "bytes_read",
+               "bytes_written", "schedule_index", "is_fused", "operands", "callees"}
+    return {key: value for key, value in operation.items() if key not in details}
+
+
 def test_programs_of_a_capture_are_those_of_its_hlo_protos(kymo, capture):
     planes, document, summary = read_once(kymo, capture.name)
     expected = programs_of(planes)
@@ -52,7 +59,7 @@ def test_programs_of_a_capture_are_those_of_its_hlo_protos(kymo, capture):
         (p["name"], p["label"], p["program_id"]) for p in expected
     ]
     for program, reference in zip(ours, expected):
-        assert program["operations"] == reference["operations"]
+        assert [without_costs(operation) for operation in program["operations"]] == reference["operations"]
         assert program["stack_frames"] == reference["stack_frames"]
     assert summary["program_count"] == len(expected) > 3
     assert sum(len(p["operations"]) for p in ours) > 40

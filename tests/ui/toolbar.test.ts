@@ -217,7 +217,7 @@ test('tables are exported as an archive and one by one', async () => {
   const [archive] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /All tables/ }).click()])
   expect(archive.suggestedFilename()).toMatch(/\.tar$/)
   await page.getByRole('button', { name: 'Export' }).click()
-  const [table] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Step.csv (20 rows)' }).click()])
+  const [table] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Step.csv (20 rows)', exact: true }).click()])
   expect(table.url()).toContain('format=csv&table=Step')
   expect(table.suggestedFilename()).toMatch(/\.csv$/)
 })
