@@ -3,6 +3,7 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
+#include "fleet/place.h"
 #include "fleet/queries.h"
 #include "fleet/spark.h"
 #include "fleet/work.h"
@@ -266,7 +267,12 @@ static bool run_stages(struct fleet_analysis *analysis,
                  share_result(analysis, "WhatIf", err);
         if (!ok) {
             struct error inner = *err;
-            error_set(err, "%s: %.400s", stage->name, inner.text);
+            error_set(err, "%s%s: %.400s",
+                      strstr(inner.text, "/" PART_FILE)
+                          ? "a file of a rank cannot be read; add the rank again with --force, or "
+                            "remove it: "
+                          : "",
+                      stage->name, inner.text);
         }
     }
     return ok;

@@ -310,3 +310,12 @@ def test_what_cannot_be_reported_is_said(kymo, pair, tmp_path):
     broken.write_bytes(b"no table")
     assert "Straggler" in kymo.refuses("fleet", "report", pair, "--run", "sound")
     kymo.ok("fleet", "report", pair, "--run", "sound", "--force")
+
+
+def test_a_damaged_rank_is_named_with_what_to_do(kymo, gen_run, tmp_path):
+    dataset = tmp_path / "runs"
+    plant(gen_run, dataset, "r", ["--ranks", 4, "--machine-ranks", 2, "--tensor", 2, "--steps", 3])
+    file = dataset / "RankStep/run=r/instance=node0/rank=1/part-0.parquet"
+    file.write_bytes(file.read_bytes()[:500])
+    message = kymo.refuses("fleet", "report", dataset)
+    assert "add the rank again with --force, or remove it" in message and "rank=1" in message
