@@ -3,6 +3,7 @@
 Times are the best of several runs; on noisy machines, ratios are more reliable than times.
 """
 
+import gzip
 import http.server
 import json
 import os
@@ -20,6 +21,7 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "build" / "bench"
 KYMO = ROOT / "bin" / "kymo"
+PEERS = ROOT / ".tools" / "peers"
 CAPTURE = ROOT / "tests" / "data" / "xplane" / "jax_gpt_python_h200.xplane.pb"
 RUNS = 11
 
@@ -537,6 +539,49 @@ def fleet(workspace):
         shutil.rmtree(dataset)
 
 
+def install_peers():
+    """Installs bench/requirements.txt, again when it has changed."""
+    wanted = ROOT / "bench" / "requirements.txt"
+    stamp = PEERS / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == wanted.read_text():
+        return
+    shutil.rmtree(PEERS, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", PEERS, "-r", wanted],
+                   check=True)
+    shutil.copy(wanted, stamp)
+
+
+def eight_ranks(folder):
+    """A real trace of PyTorch's as that of each of eight ranks."""
+    trace = json.loads(gzip.decompress((ROOT / "tests" / "data" / "kineto" / "nccl_gpu_rank.json.gz").read_bytes()))
+    everyone = list(range(8))
+    trace["distributedInfo"]["world_size"] = len(everyone)
+    for event in trace["traceEvents"]:
+        if "Process Group Ranks" in event.get("args", {}):
+            event["args"].update({"Process Group Ranks": str(everyone), "Group size": len(everyone)})
+    folder.mkdir()
+    for rank in everyone:
+        trace["distributedInfo"]["rank"] = rank
+        (folder / f"rank-{rank}.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode(), 1))
+    return len(trace["traceEvents"])
+
+
+def trace_analysis(workspace):
+    """Traces of eight ranks to a report, against HolisticTraceAnalysis's loading and analyses of the same files."""
+    install_peers()
+    traces, dataset = workspace / "traces", workspace / "trace-analysis"
+    events = eight_ranks(traces)
+    theirs = json.loads(subprocess.run(
+        [sys.executable, "-W", "ignore", ROOT / "bench" / "python" / "trace_analysis.py", traces], env={**os.environ, "PYTHONPATH": str(PEERS)},
+        capture_output=True, text=True, check=True).stdout)
+    added = run([KYMO, "fleet", "add", dataset, traces])
+    done = run([KYMO, "fleet", "report", dataset])
+    their_cpu = theirs["load_cpu_s"] + theirs["analyses_cpu_s"]
+    row(f"report of 8 ranks of {events / 1e3:.0f} thousand events, CPU time", (added.cpu + done.cpu) / their_cpu, "x", 0.25,
+        f"{added.cpu:.2f} s + {done.cpu:.2f} s, {max(added.memory, done.memory) / 1e6:.0f} MB; HolisticTraceAnalysis: "
+        f"{theirs['load_cpu_s']:.1f} s + {theirs['analyses_cpu_s']:.1f} s, {theirs['memory'] / 1e6:.0f} MB")
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
@@ -548,6 +593,7 @@ def main():
         neuroncore()
         ranks()
         fleet(workspace)
+        trace_analysis(workspace)
         device_profiles()
         xplane()
         kineto()
