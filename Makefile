@@ -78,10 +78,7 @@ lint: test-setup all
 		{ cat build/lint.log; exit 1; }
 
 fuzz: test-setup
-	$(call build,fuzz,,fuzzers)
-	@for name in xplane json neuron recording timeline graph hlo neff ntff device peers nccom remote; do mkdir -p build/fuzz/corpus/$$name; \
-		build/fuzz/fuzz-$$name -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -rss_limit_mb=2048 \
-		-artifact_prefix=build/fuzz/ build/fuzz/corpus/$$name $$(ls -d fuzz/corpus/$$name 2>/dev/null) || exit 1; done
+	@KYMO_FUZZ_SECONDS=$(FUZZ_SECONDS) KYMO_FUZZ_SEED=0 .venv/bin/python tests/run.py --stage fuzz
 
 # A minute of captures that begin and end under eight threads, with ThreadSanitizer.
 soak: test-setup

@@ -33,7 +33,7 @@ THREADED = "test_cuda or oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
     f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").glob("test_*.c"))
     if re.search("thread|pool_", path.read_text()))
-TARGETS = {"tsan": ("kymo", "libkymo-cuda", *THREADED_UNITS), "fuzz": ("fuzzers",)}  # of builds whose stages do not need all
+TARGETS = {"tsan": ("kymo", "libkymo-cuda", *THREADED_UNITS)}  # of builds whose stages do not need all
 
 lock = threading.Lock()
 passed = failed = 0
@@ -192,12 +192,13 @@ def ui_tests(*arguments):
 
 def fuzz(name):
     started = time.time()
-    work = BUILD / "fuzz" / "corpus" / name
+    folder = BUILD / "asan" / "fuzz"
+    work = folder / "corpus" / name
     work.mkdir(parents=True, exist_ok=True)
     seeds = ROOT / "fuzz" / "corpus" / name
     result = call(
-        [BUILD / "fuzz" / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
-         "-max_len=65536", "-rss_limit_mb=2048", f"-artifact_prefix={BUILD}/fuzz/", work, *([seeds] if seeds.is_dir() else [])]
+        [folder / f"fuzz-{name}", f"-max_total_time={FUZZ_SECONDS}", f"-seed={FUZZ_SEED}",
+         "-max_len=65536", "-rss_limit_mb=2048", f"-artifact_prefix={folder}/", work, *([seeds] if seeds.is_dir() else [])]
     )
     runs = re.search(r"Done (\d+) runs", result.stdout)
     # Recordings are directories of files: a few dozen a second.
@@ -241,7 +242,7 @@ STAGES = {
     "e2e-asan": Stage("asan", lambda: end_to_end_tests("asan", sanitized("asan"), "--sanitized")),
     "unit-tsan": Stage("tsan", lambda: unit_tests("tsan")),
     "e2e-tsan": Stage("tsan", lambda: end_to_end_tests("tsan", sanitized("tsan"), "--sanitized", "-k", THREADED)),
-    "fuzz": Stage("fuzz", fuzz_all),
+    "fuzz": Stage("asan", fuzz_all),
     "types": Stage(None, types, beside=True),
     "capture-only": Stage("capture-only", lambda: None),
 }
