@@ -59,7 +59,7 @@ static struct diff_side *read_side(struct request *request, struct reply *reply,
     }
     struct opened *opened = open_profile_named(request, name, reply);
     if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
-        if (!diff_read(&side, name, query.connection, &err))
+        if (!diff_read_profile(&side, name, query.connection, &err))
             profile_query_failed(&query, reply, &err);
         profile_query_end(&query);
     }
