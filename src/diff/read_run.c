@@ -70,15 +70,11 @@ static const char steps_sql[] =
 
 /* Columns of rows: name, layer, shape, step, count, amount, inclusive, is_communication. */
 
+/* And whether it is a copy: files of ranks are read once. */
 static const char kernels_sql[] =
     "SELECT coalesce(name, '(other: ' || class || ')') AS name, '' AS layer, '' AS shape, step,"
-    " sum(count), sum(total_ns), NULL, class = 'communication'"
-    " FROM ranks.RankKernel WHERE class <> 'copy' GROUP BY 1, step, class";
-
-static const char copies_sql[] =
-    "SELECT coalesce(name, '(other: copy)') AS name, '' AS layer, '' AS shape, step,"
-    " sum(count), sum(total_ns), NULL, false"
-    " FROM ranks.RankKernel WHERE class = 'copy' GROUP BY 1, step";
+    " sum(count), sum(total_ns), NULL, class = 'communication', class = 'copy'"
+    " FROM ranks.RankKernel GROUP BY 1, step, class";
 
 /* A kind of communicator is its name without numbers and ranks: "mesh_tp:3 [0, 1]" is mesh_tp. Where
  * an operation has many sizes, as if chosen by data, it is one row. */
@@ -120,8 +116,8 @@ static const char machines_sql[] =
 
 /* Of some ranks, scaled to all. */
 static const char operators_sql[] =
-    ", total AS (SELECT step, count(*) AS lanes FROM ranks.RankStep GROUP BY step)"
-    ", part AS (SELECT step, count(*) AS lanes FROM ranks.RankStep"
+    ", total AS (SELECT step, count(*) AS lanes FROM LaneStep GROUP BY step)"
+    ", part AS (SELECT step, count(*) AS lanes FROM LaneStep"
     " WHERE rank IN (SELECT rank FROM ranks.Step) GROUP BY step)"
     ", step_window AS (SELECT rank, step_id AS window_step, min(start_ts) AS window_start,"
     " max(start_ts + duration_ns) AS window_end FROM ranks.StepBreakdown GROUP BY ALL)"
@@ -185,6 +181,14 @@ static void take_step(struct reading *reading, const struct sql_result *result, 
         add_step_row(side, run_part_names[i], index, number_of(sql_value(result, row, PARTS + i)));
     for (size_t i = 0; i < FURTHER; i++)
         add_step_row(side, further_names[i], index, number_of(sql_value(result, row, OTHERS + i)));
+}
+
+static void take_kernel(struct reading *reading, const struct sql_result *result, size_t row,
+                        enum diff_kind kind)
+{
+    enum { IS_COPY = 8 };
+    bool is_copy = text_equal(sql_value(result, row, IS_COPY), TEXT("true"));
+    take_value(reading, result, row, is_copy ? DIFF_COPIES : kind);
 }
 
 /* A rank or a machine in a block of steps. */
@@ -281,8 +285,7 @@ static bool read_all(struct reading *reading, struct error *err)
         take_row *take;
         enum diff_kind kind;
     } queries[] = {
-        {kernels_sql, take_value, DIFF_KERNELS},
-        {copies_sql, take_value, DIFF_COPIES},
+        {kernels_sql, take_kernel, DIFF_KERNELS},
         {collectives_sql, take_value, DIFF_COLLECTIVES},
         {bandwidths_sql, take_bandwidth, DIFF_COLLECTIVES},
         {ranks_sql, take_rank, DIFF_RANKS},
