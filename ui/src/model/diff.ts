@@ -227,6 +227,12 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   },
 ]
 
+/** How columns of ranks and machines differ from the others. */
+const EXCESS = 'What its own work takes longer in a step than that of the median rank.'
+const RANK_COLUMNS: Record<string, Partial<TableColumn<DiffRow>>> = {
+  a: { meaning: EXCESS }, b: { meaning: EXCESS }, ratio: { meaning: 'By what its own time changed against that of the median rank.' }, layer: { title: 'Machine' },
+}
+
 /** The columns for rows of a kind: memory has bytes, and what no row has is left out. */
 export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
   const isMemory = rows.some((row) => row.unit === 'B')
@@ -239,9 +245,9 @@ export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
     bandwidth_a: !hasBandwidth, bandwidth_b: !hasBandwidth, skew_a: !hasBandwidth, skew_b: !hasBandwidth,
     count_a: hasNoCounts, count_b: hasNoCounts,
   }
-  return DIFF_COLUMNS.filter((column) => !isEmpty[column.key]).map((column) =>
-    isMemory && column.kind === 'ns' ? { ...column, kind: 'bytes' as const } : column,
-  )
+  const shown = DIFF_COLUMNS.filter((column) => !isEmpty[column.key])
+  if (isMemory) return shown.map((column) => (column.kind === 'ns' ? { ...column, kind: 'bytes' as const } : column))
+  return hasNoCounts ? shown.map((column) => ({ ...column, ...RANK_COLUMNS[column.key] })) : shown
 }
 
 export function byImportance(a: DiffRow, b: DiffRow): number {
