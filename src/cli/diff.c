@@ -102,7 +102,10 @@ static bool read_run(void *context, struct fleet_analysis *analysis, struct erro
     for (size_t i = 0; i < diff_run_table_count && ok; i++)
         ok =
             fleet_view_table(analysis, diff_run_tables[i].table, diff_run_tables[i].max_ranks, err);
-    return ok && diff_read_run(&one->side, one->place, fleet_connection(analysis), err);
+    ok = ok && diff_read_run(&one->side, one->place, fleet_connection(analysis), err);
+    if (!ok)
+        fleet_advise(err);
+    return ok;
 }
 
 static int read_side(const struct diff_call *call, struct compared *one)

@@ -193,9 +193,8 @@ static bool is_negligible(const struct diff *diff, const struct diff_row *row)
     const row_list *rows = row->group->rows;
     if (!diff->is_of_runs || rows[SIDE_A].count == 0 || rows[SIDE_B].count == 0)
         return false;
-    double tolerance = rows[SIDE_A].items[0]->tolerance;
     return fabs(row->difference) <
-           (tolerance > 0 ? tolerance : RUN_TOLERANCE * row->of[SIDE_A].amount);
+           fmax(rows[SIDE_A].items[0]->tolerance, RUN_TOLERANCE * fabs(row->of[SIDE_A].amount));
 }
 
 static enum change change_of(const struct diff_row *row)

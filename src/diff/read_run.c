@@ -10,9 +10,10 @@
 #include <math.h>
 
 /* Equal runs differ by about as much, by the clocks, cooling and cables of the devices they get:
- * parts and waits as a share of the step time, other rows of themselves (RUN_TOLERANCE), ranks of
- * the own time of the median one. */
+ * rows by RUN_TOLERANCE of themselves, parts and waits of the step time, ranks of the own time of
+ * the median one. Below a ten-thousandth of the step time nothing matters. */
 #define RANK_TOLERANCE 0.02
+#define MIN_SHARE      0.0001
 
 /* Ranks are compared by means over so many blocks of steps at most, operators of so many ranks:
  * what is read does not grow with steps times ranks. */
@@ -262,6 +263,7 @@ static void complete_rows(struct diff_side *side)
     side->own_ns = mean_of(side, "own time of the median rank");
     array_each (row, &side->rows) {
         row->has_loose_layer = row->kind == DIFF_RANKS || row->kind == DIFF_COLLECTIVES;
+        row->tolerance = MIN_SHARE * step_ns;
         if (row->kind == DIFF_STEPS || row->is_communication)
             row->tolerance = RUN_TOLERANCE * step_ns;
         if (row->kind == DIFF_RANKS || row->kind == DIFF_MACHINES)

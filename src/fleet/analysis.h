@@ -53,6 +53,9 @@ bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_
 bool fleet_view_table(struct fleet_analysis *analysis, const struct table_schema *table,
                       size_t max_ranks, struct error *err);
 
+/* Puts what to do before the message of a query that could not read a rank's file. */
+void fleet_advise(struct error *err);
+
 /* The directory of the results if they are up to date, otherwise NULL. Free with mem_free. */
 char *fleet_results(const struct fleet_analysis_options *options);
 

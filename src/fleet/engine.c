@@ -211,12 +211,8 @@ static bool run_stages(struct fleet_analysis *analysis,
                  share_result(analysis, "WhatIf", err);
         if (!ok) {
             struct error inner = *err;
-            error_set(err, "%s%s: %.400s",
-                      strstr(inner.text, "/" PART_FILE)
-                          ? "a file of a rank cannot be read; add the rank again with --force, or "
-                            "remove it: "
-                          : "",
-                      stage->name, inner.text);
+            error_set(err, "%s: %.400s", stage->name, inner.text);
+            fleet_advise(err);
         }
     }
     return ok;

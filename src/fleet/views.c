@@ -61,6 +61,16 @@ void rank_table_put(const struct fleet_analysis *analysis, const struct table_sc
     output_discard(&files);
 }
 
+void fleet_advise(struct error *err)
+{
+    struct error inner = *err;
+    if (strstr(inner.text, "/" PART_FILE))
+        error_set(err,
+                  "a file of a rank cannot be read; add the rank again with --force, or remove it: "
+                  "%.400s",
+                  inner.text);
+}
+
 /* The numbers of at most so many ranks, evenly over the run. */
 static uint64_t *choose_ranks(const struct run_files *files, size_t count)
 {

@@ -71,7 +71,10 @@ static bool read_analysis(struct diff_side **side, const char *name,
     for (size_t i = 0; i < diff_run_table_count && ok; i++)
         ok =
             fleet_view_table(analysis, diff_run_tables[i].table, diff_run_tables[i].max_ranks, err);
-    return ok && diff_read_run(side, name, fleet_connection(analysis), err);
+    ok = ok && diff_read_run(side, name, fleet_connection(analysis), err);
+    if (!ok)
+        fleet_advise(err);
+    return ok;
 }
 
 /* The same of a run. */
