@@ -46,6 +46,23 @@ extern const char *log_level;
         &log_level,  "LEVEL", "which messages to print (default: info)",                           \
         log_levels}
 
+/* Options of commands that answer from the tables of profiles, for a struct with `file`,
+ * `data_path` and `jobs`. */
+#define ANSWER_OPTIONS(values)                                                                     \
+    {"output-file", 0,                                                                             \
+     OPTION_TEXT,   &(values).file,                                                                \
+     "FILE",        "output file (default: standard output)",                                      \
+     NULL},                                                                                        \
+        {"data-path", 0,                                                                           \
+         OPTION_TEXT, &(values).data_path,                                                         \
+         "DIR",       "workspace directory (default: ~/.local/share/kymo)",                        \
+         NULL},                                                                                    \
+        LOG_LEVEL_OPTION,                                                                          \
+    {                                                                                              \
+        "jobs", 'j', OPTION_NUMBER, &(values).jobs, "N", "threads to use (default: all cores)",    \
+            NULL                                                                                   \
+    }
+
 /* An option of the program that a command stands for, and why it has it not. */
 struct refusal {
     const char *option, *reason;

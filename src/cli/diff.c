@@ -1,8 +1,8 @@
 /*
- * kymo diff: what changed between two profiles.
+ * kymo diff: what changed between two profiles, or two runs of many ranks.
  */
 #include "diff/diff.h"
-#include "cli/cli.h"
+#include "cli/on_run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,21 +12,26 @@ static int diff(int count, char **arguments);
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "Compare two profiles: steps, operators, kernels, collectives, memory.",
+    .summary = "Compare two profiles or runs: steps, operators, kernels, collectives, ranks.",
     .about =
         "Tells what changed from profile A to profile B and what explains the change of the step "
         "time. A and B are names in the workspace, directories of Parquet files, or captures of "
-        "any format that kymo view reads. Times are means per step and device where both have "
+        "any format that kymo view reads; or both are runs of many ranks, DATASET/RUN, or DATASET "
+        "if it has one run (kymo fleet list tells them). Times are means per step and device where "
+        "both have "
         "steps, without steps of warming up at the start, otherwise sums over the captures. A "
         "change counts if it is significant over the steps (Mann-Whitney U test; Welch's t-test "
         "for fewer than eight steps), corrected for the number of rows (Benjamini-Hochberg, "
         "5 %).\n\n"
         "Rows are matched by name, layer and shape; those left over without their shapes, then "
         "by names without template arguments, hashes and tuning suffixes.\n\n"
+        "Of runs, times are means over the devices of all ranks. Ranks and machines are compared "
+        "by what they take longer than the median rank for their own work. A change must also be "
+        "more than equal runs differ by: 1 %, of ranks 2 %.\n\n"
         "With --fail-above the exit status is 1 if the step time of B is significantly longer "
-        "than that of A by more than PERCENT, or if that cannot be told as a profile has too few "
+        "than that of A by more than PERCENT, or if that cannot be told as one of them has too few "
         "steps; else 0.",
-    .usage = "[options] PROFILE|PATH PROFILE|PATH",
+    .usage = "[options] PROFILE|PATH|DATASET/RUN PROFILE|PATH|DATASET/RUN",
     .examples =
         (const char *const[]){
             "before after",
@@ -34,6 +39,9 @@ const struct command command_diff = {
             "base.json.gz test.json.gz --format markdown --output-file change.md",
             "nightly.json.gz today.json.gz --fail-above 3",
             "before after --format json | jq '.step_time.ratio'",
+            "runs/monday runs/tuesday",
+            "runs/monday runs/tuesday --by ranks --top 20",
+            "monday tuesday/night --fail-above 2 --format markdown",
             NULL,
         },
     .run = diff,
@@ -72,18 +80,75 @@ static bool read_percent(struct diff_call *call)
     return false;
 }
 
-/* One of the profiles, while its tables are read. */
-struct reading {
-    const char *name;
+/* What is compared: a profile, a capture, or a run of a dataset. */
+struct compared {
+    const char *place;
+    char *dataset, *run; /* NULL: no run */
     struct diff_side *side;
 };
 
-static bool read_side(void *context, struct sql_connection *connection, const char *directory,
-                      struct error *err)
+static bool read_profile(void *context, struct sql_connection *connection, const char *directory,
+                         struct error *err)
 {
-    struct reading *reading = context;
+    struct compared *one = context;
     (void)directory;
-    return diff_read(&reading->side, reading->name, connection, err);
+    return diff_read_profile(&one->side, one->place, connection, err);
+}
+
+static bool read_run(void *context, struct fleet_analysis *analysis, struct error *err)
+{
+    struct compared *one = context;
+    bool ok = true;
+    for (size_t i = 0; i < diff_run_table_count && ok; i++)
+        ok =
+            fleet_view_table(analysis, diff_run_tables[i].table, diff_run_tables[i].max_ranks, err);
+    ok = ok && diff_read_run(&one->side, one->place, fleet_connection(analysis), err);
+    if (!ok)
+        fleet_advise(err);
+    return ok;
+}
+
+static int read_side(const struct diff_call *call, struct compared *one)
+{
+    struct error err;
+    if (!one->run)
+        return on_tables(&(struct tables_call){.place = one->place,
+                                               .data_path = call->data_path,
+                                               .jobs = call->jobs,
+                                               .run = read_profile,
+                                               .context = one});
+    int result = on_run(&(struct run_call){.options = {.dataset = one->dataset,
+                                                       .run = one->run,
+                                                       .data_path = call->data_path,
+                                                       .threads = (unsigned)call->jobs},
+                                           .run = read_run,
+                                           .context = one},
+                        &err);
+    if (result == EXIT_INTERRUPTED)
+        log_fatal("interrupted");
+    else if (result != EXIT_DONE)
+        print_error(&err);
+    return result;
+}
+
+/* Finds out whether places name runs: both must, or none. */
+static bool find_runs(struct compared compared[static 2])
+{
+    struct error err;
+    for (size_t i = 0; i < 2; i++)
+        if (fleet_find_run(compared[i].place, &compared[i].dataset, &compared[i].run, &err) ==
+            RUN_PATH_FAILED) {
+            print_error(&err);
+            return false;
+        }
+    if (!compared[0].run == !compared[1].run)
+        return true;
+    const struct compared *run = &compared[compared[0].run ? 0 : 1];
+    const struct compared *other = &compared[compared[0].run ? 1 : 0];
+    log_error("%s is a run of many ranks and %s is not: compare a run with a run, or a profile "
+              "with a profile",
+              run->place, other->place);
+    return false;
 }
 
 static int write_diff(const struct diff_call *call, const struct diff *result)
@@ -128,22 +193,21 @@ static int judge(const struct diff_call *call, const struct diff *result)
 
 static int compare(const struct diff_call *call, const char *const places[2])
 {
-    struct reading readings[2] = {{.name = places[0]}, {.name = places[1]}};
-    int result = EXIT_DONE;
+    struct compared compared[2] = {{.place = places[0]}, {.place = places[1]}};
+    int result = find_runs(compared) ? EXIT_DONE : EXIT_FAILED;
     for (size_t i = 0; i < 2 && result == EXIT_DONE; i++)
-        result = on_tables(&(struct tables_call){.place = places[i],
-                                                 .data_path = call->data_path,
-                                                 .jobs = call->jobs,
-                                                 .run = read_side,
-                                                 .context = &readings[i]});
+        result = read_side(call, &compared[i]);
     if (result == EXIT_DONE) {
-        struct diff *found = diff_compare(readings[0].side, readings[1].side);
+        struct diff *found = diff_compare(compared[0].side, compared[1].side);
         result = write_diff(call, found);
         result = result == EXIT_DONE ? judge(call, found) : result;
         diff_free(found);
     }
-    diff_side_free(readings[0].side);
-    diff_side_free(readings[1].side);
+    for (size_t i = 0; i < 2; i++) {
+        diff_side_free(compared[i].side);
+        mem_free(compared[i].dataset);
+        mem_free(compared[i].run);
+    }
     return result;
 }
 
@@ -160,12 +224,7 @@ static int diff(int count, char **arguments)
          formats},
         {"fail-above", 0, OPTION_TEXT, &call.fail_above, "PERCENT",
          "exit status 1 if the step time is significantly longer by more than this", NULL},
-        {"output-file", 0, OPTION_TEXT, &call.file, "FILE",
-         "output file (default: standard output)", NULL},
-        {"data-path", 0, OPTION_TEXT, &call.data_path, "DIR",
-         "workspace directory (default: ~/.local/share/kymo)", NULL},
-        LOG_LEVEL_OPTION,
-        {"jobs", 'j', OPTION_NUMBER, &call.jobs, "N", "threads to use (default: all cores)", NULL},
+        ANSWER_OPTIONS(call),
     };
     const char *operands[2];
     size_t operand_count;
@@ -174,7 +233,8 @@ static int diff(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count != 2) {
-        fprintf(stderr, "%s diff: missing argument: two profiles or captures\n", program_name());
+        fprintf(stderr, "%s diff: missing argument: two profiles, captures or runs\n",
+                program_name());
         return EXIT_USAGE;
     }
     return read_percent(&call) ? compare(&call, operands) : EXIT_USAGE;

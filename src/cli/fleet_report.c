@@ -2,26 +2,7 @@
  * kymo fleet report: analyses the runs of a dataset and prints what was found.
  */
 #include "cli/fleet_options.h"
-#include "fleet/fleet.h"
-
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
-
-/* A line on the terminal that says which stage is at work, after the first second. */
-struct stage_progress {
-    time_t started;
-    bool is_shown;
-};
-
-static void show_stage(void *context, const char *stage, size_t done, size_t count)
-{
-    struct stage_progress *progress = context;
-    if (!isatty(STDERR_FILENO) || time(NULL) - progress->started < 2)
-        return;
-    progress->is_shown = true;
-    fprintf(stderr, "\r\033[Kanalysing: %3zu %% %s", done * 100 / count, stage);
-}
+#include "cli/on_run.h"
 
 static enum fleet_format format_of(const char *name)
 {
@@ -30,34 +11,37 @@ static enum fleet_format format_of(const char *name)
     return name && strcmp(name, "markdown") == 0 ? FLEET_MARKDOWN : FLEET_TEXT;
 }
 
+/* A run whose report is written. */
+struct reporting {
+    struct fleet_report_style style;
+    struct output *out;
+};
+
+static bool write_report(void *context, struct fleet_analysis *analysis, struct error *err)
+{
+    const struct reporting *reporting = context;
+    return fleet_report(analysis, &reporting->style, reporting->out, err);
+}
+
 /* Returns the exit code. */
 static int report_run(const struct fleet_options *options, const char *run, struct output *out,
                       struct error *err)
 {
-    struct stage_progress progress = {.started = time(NULL)};
-    const struct fleet_analysis_options wanted = {
-        .dataset = options->dataset,
-        .run = run,
-        .data_path = options->data_path,
-        .engine = options->engine,
-        .force = options->force,
-        .threads = options->jobs == NOT_GIVEN ? 0 : (unsigned)options->jobs,
-        .progress = show_stage,
-        .context = &progress};
     bool to_file = options->file && strcmp(options->file, "-") != 0;
-    const struct fleet_report_style style = {.format = format_of(options->format),
-                                             .with_sql = options->with_sql,
-                                             .has_colour = style_for(to_file, 0).coloured};
-    struct fleet_analysis *analysis;
-    if (!fleet_analysis_open(&analysis, &wanted, err))
-        return EXIT_FAILED;
-    struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
-    bool ok = fleet_analyze(analysis, &wanted, err) && fleet_report(analysis, &style, out, err);
-    bool was_interrupted = interrupt_stop(interrupt);
-    fleet_analysis_close(analysis);
-    if (progress.is_shown)
-        fputs("\r\033[K", stderr);
-    return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
+    struct reporting reporting = {.style = {.format = format_of(options->format),
+                                            .with_sql = options->with_sql,
+                                            .has_colour = style_for(to_file, 0).coloured},
+                                  .out = out};
+    const struct run_call call = {
+        .options = {.dataset = options->dataset,
+                    .run = run,
+                    .data_path = options->data_path,
+                    .engine = options->engine,
+                    .force = options->force,
+                    .threads = options->jobs == NOT_GIVEN ? 0 : (unsigned)options->jobs},
+        .run = write_report,
+        .context = &reporting};
+    return on_run(&call, err);
 }
 
 /* All runs of the dataset, or the one that was asked for. As JSON it is a list, of one run too. */

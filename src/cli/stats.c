@@ -139,12 +139,7 @@ static int stats(int count, char **arguments)
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
          "maximum rows of a report, 0 for all (default: all; 15 of each as text if none is named)",
          NULL},
-        {"output-file", 0, OPTION_TEXT, &call.file, "FILE",
-         "output file (default: standard output)", NULL},
-        {"data-path", 0, OPTION_TEXT, &call.data_path, "DIR",
-         "workspace directory (default: ~/.local/share/kymo)", NULL},
-        LOG_LEVEL_OPTION,
-        {"jobs", 'j', OPTION_NUMBER, &call.jobs, "N", "threads to use (default: all cores)", NULL},
+        ANSWER_OPTIONS(call),
     };
     const char *operands[MAX_REPORTS + 1];
     size_t operand_count;

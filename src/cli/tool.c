@@ -162,12 +162,7 @@ static int tool(int count, char **arguments)
         {"table", 0, OPTION_TEXT, &call.table, "TABLE", "only this table (default: all)", NULL},
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
          "maximum rows of a table, 0 for all (default: 25 as text, else all)", NULL},
-        {"output-file", 0, OPTION_TEXT, &call.file, "FILE",
-         "output file (default: standard output)", NULL},
-        {"data-path", 0, OPTION_TEXT, &call.data_path, "DIR",
-         "workspace directory (default: ~/.local/share/kymo)", NULL},
-        LOG_LEVEL_OPTION,
-        {"jobs", 'j', OPTION_NUMBER, &call.jobs, "N", "threads to use (default: all cores)", NULL},
+        ANSWER_OPTIONS(call),
     };
     const char *operands[2];
     size_t operand_count;

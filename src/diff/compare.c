@@ -1,5 +1,5 @@
 /*
- * Compares what was read of two profiles, row by row.
+ * Compares what was read of two profiles or runs, row by row.
  */
 #include "diff/compare.h"
 
@@ -10,8 +10,8 @@
 
 const char *const significance_words[] = {
     [SIGNIFICANT] = "significant",     [NOT_SIGNIFICANT] = "not significant",
-    [TOO_FEW_STEPS] = "too few steps", [OUTSIDE_STEPS] = "outside steps",
-    [NOT_TESTED] = "not tested",
+    [NEGLIGIBLE] = "negligible",       [TOO_FEW_STEPS] = "too few steps",
+    [OUTSIDE_STEPS] = "outside steps", [NOT_TESTED] = "not tested",
 };
 
 const char *change_word(const struct diff_row *row)
@@ -28,25 +28,37 @@ const char *change_word(const struct diff_row *row)
     return words[row->change];
 }
 
+static bool has_equal_worlds(const struct diff *diff)
+{
+    return diff->sides[SIDE_A]->world_size == diff->sides[SIDE_B]->world_size;
+}
+
 const char *diff_note(const struct diff *diff)
 {
     const struct diff_side *a = diff->sides[SIDE_A], *b = diff->sides[SIDE_B];
     if (a->steps.count == 0 && b->steps.count == 0)
-        return "Neither profile has steps: figures are of the whole captures, and nothing is "
-               "tested.";
+        return diff->is_of_runs
+                   ? "Neither run has steps that its ranks share: nothing is compared."
+                   : "Neither profile has steps: figures are of the whole captures, and nothing is "
+                     "tested.";
     if (a->steps.count == 0)
         return "A has no steps: figures are of the whole captures, and nothing is tested.";
     if (b->steps.count == 0)
         return "B has no steps: figures are of the whole captures, and nothing is tested.";
     if (diff->test == TEST_NONE)
-        return "Too few steps to tell changes from chance: each profile needs three.";
+        return diff->is_of_runs
+                   ? "Too few steps to tell changes from chance: each run needs three."
+                   : "Too few steps to tell changes from chance: each profile needs three.";
+    if (diff->is_of_runs && !has_equal_worlds(diff))
+        return "The runs have different numbers of ranks: ranks are not compared one by one.";
     return NULL;
 }
 
 /* --- figures of a row --- */
 
 /* The values of a row in the steps that count; those without are 0. */
-static double *values_of(const struct diff_side *side, const row_list *rows, double *count)
+static double *values_of(const struct diff_side *side, enum diff_kind kind, const row_list *rows,
+                         size_t *steps, double *count)
 {
     double *dense = mem_zeroed(side->steps.count, sizeof *dense);
     size_t kept = 0;
@@ -59,9 +71,10 @@ static double *values_of(const struct diff_side *side, const row_list *rows, dou
         }
     }
     for (size_t i = 0; i < side->steps.count; i++)
-        if (!side->steps.items[i].is_left_out)
+        if (!side->steps.items[i].is_left_out && !(side->steps.items[i].kinds_left >> kind & 1))
             dense[kept++] = dense[i];
     *count /= (double)kept;
+    *steps = kept;
     return dense;
 }
 
@@ -75,13 +88,18 @@ static double mean(const double *values, size_t count)
 
 static struct figures totals_of(const row_list *rows)
 {
-    struct figures figures = {.is_there = rows->count > 0, .inclusive = NAN};
+    struct figures figures = {
+        .is_there = rows->count > 0, .inclusive = NAN, .skew = NAN, .bandwidth = NAN};
     for (size_t i = 0; i < rows->count; i++) {
         const struct side_row *row = rows->items[i];
         figures.total_count += row->count;
         figures.total_amount += row->amount;
         if (!isnan(row->inclusive))
             figures.inclusive = row->inclusive + (isnan(figures.inclusive) ? 0 : figures.inclusive);
+    }
+    if (rows->count == 1) {
+        figures.skew = rows->items[0]->skew;
+        figures.bandwidth = rows->items[0]->bandwidth;
     }
     figures.count = figures.total_count;
     figures.amount = figures.total_amount;
@@ -113,8 +131,8 @@ static void compare_steps(struct diff *diff, const struct match_group *group, st
     double *values[SIDES];
     size_t counts[SIDES];
     for (enum side side = SIDE_A; side < SIDES; side++) {
-        counts[side] = diff->sides[side]->kept;
-        values[side] = values_of(diff->sides[side], &group->rows[side], &row->of[side].count);
+        values[side] = values_of(diff->sides[side], row->kind, &group->rows[side], &counts[side],
+                                 &row->of[side].count);
         row->of[side].amount = mean(values[side], counts[side]);
     }
     row->p = p_of(diff->test, values, counts);
@@ -131,6 +149,12 @@ static const struct side_row *largest(const row_list *rows)
         if (rows->items[i]->amount > best->amount)
             best = rows->items[i];
     return best;
+}
+
+/* Whether amounts are what is more than of the median rank. */
+static bool is_excess(enum diff_kind kind)
+{
+    return kind == DIFF_RANKS || kind == DIFF_MACHINES;
 }
 
 static struct diff_row compare_group(struct diff *diff, const struct match_group *group)
@@ -156,16 +180,29 @@ static struct diff_row compare_group(struct diff *diff, const struct match_group
     row.adjusted_p = row.p;
     row.difference = row.of[SIDE_B].amount - row.of[SIDE_A].amount;
     row.ratio = row.of[SIDE_A].amount > 0 ? row.of[SIDE_B].amount / row.of[SIDE_A].amount : NAN;
+    if (is_excess(row.kind))
+        row.ratio = 1 + row.difference / diff->sides[SIDE_A]->own_ns;
     return row;
 }
 
 /* --- which changes count --- */
 
+/* Whether equal runs differ by as much. */
+static bool is_negligible(const struct diff *diff, const struct diff_row *row)
+{
+    const row_list *rows = row->group->rows;
+    if (!diff->is_of_runs || rows[SIDE_A].count == 0 || rows[SIDE_B].count == 0)
+        return false;
+    return fabs(row->difference) <
+           fmax(rows[SIDE_A].items[0]->tolerance, RUN_TOLERANCE * fabs(row->of[SIDE_A].amount));
+}
+
 static enum change change_of(const struct diff_row *row)
 {
     if (!row->of[SIDE_A].is_there || !row->of[SIDE_B].is_there)
         return row->of[SIDE_B].is_there ? CHANGE_NEW : CHANGE_GONE;
-    if (row->difference == 0 || row->significance == NOT_SIGNIFICANT)
+    if (row->difference == 0 || row->significance == NOT_SIGNIFICANT ||
+        row->significance == NEGLIGIBLE)
         return CHANGE_NONE;
     if (row->significance != SIGNIFICANT && fabs(row->ratio - 1) < MIN_UNTESTED_CHANGE)
         return CHANGE_NONE;
@@ -186,7 +223,7 @@ static void judge(struct diff *diff)
     }
     array_each (row, &diff->rows) {
         if (row->adjusted_p < SIGNIFICANCE_LEVEL) /* not if it is NAN */
-            row->significance = SIGNIFICANT;
+            row->significance = is_negligible(diff, row) ? NEGLIGIBLE : SIGNIFICANT;
         row->change = change_of(row);
     }
     mem_free(values);
@@ -214,9 +251,16 @@ static bool by_importance(const void *a, const void *b, const void *context)
     return (order ? order : text_compare(m->shape, n->shape)) < 0;
 }
 
-/* Rows of whole captures stand in for those of steps where there are none. */
-static bool is_compared(const struct diff *diff, const struct side_row *row)
+/* Rows of whole captures stand in for those of steps where there are none. Rank 7 of 8 is not that
+ * of 16, and machines are compared if both runs are on them. */
+static bool is_compared(const struct diff *diff, const struct match_group *group)
 {
+    const row_list *rows = &group->rows[group->rows[SIDE_A].count > 0 ? SIDE_A : SIDE_B];
+    const struct side_row *row = rows->items[0];
+    if (row->kind == DIFF_RANKS)
+        return has_equal_worlds(diff);
+    if (row->kind == DIFF_MACHINES)
+        return group->match != MATCH_NONE;
     return row->kind != DIFF_STEPS || row->is_whole == !diff->is_per_step;
 }
 
@@ -237,14 +281,13 @@ struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b)
     const struct match_group *group;
     diff->sides[SIDE_A] = a;
     diff->sides[SIDE_B] = b;
+    diff->is_of_runs = a->is_run && b->is_run;
     diff->is_per_step = a->kept > 0 && b->kept > 0;
     diff->test = diff->is_per_step ? test_for(a->kept, b->kept) : TEST_NONE;
     match_rows(diff->sides, &diff->groups);
-    array_each (group, &diff->groups) {
-        const row_list *rows = &group->rows[group->rows[SIDE_A].count > 0 ? SIDE_A : SIDE_B];
-        if (is_compared(diff, rows->items[0]))
+    array_each (group, &diff->groups)
+        if (is_compared(diff, group))
             *array_push(&diff->rows) = compare_group(diff, group);
-    }
     judge(diff);
     sort_items(diff->rows.items, diff->rows.count, sizeof *diff->rows.items, by_importance, NULL);
     const struct diff_row *row;

@@ -11,6 +11,7 @@
 enum match {
     MATCH_EXACT,
     MATCH_SHAPE, /* shapes differ */
+    MATCH_LAYER, /* of runs: communicators have other names or sizes, ranks are on other machines */
     MATCH_NAME,  /* names differ in template arguments, hashes, suffixes of tuning, or the program's
                   */
     MATCHES,
@@ -37,6 +38,7 @@ enum change { CHANGE_MORE, CHANGE_LESS, CHANGE_NEW, CHANGE_GONE, CHANGE_NONE, CH
 enum significance {
     SIGNIFICANT,
     NOT_SIGNIFICANT,
+    NEGLIGIBLE, /* significant, but no more than equal runs differ by */
     TOO_FEW_STEPS,
     OUTSIDE_STEPS, /* of the whole capture, though other rows are per step */
     NOT_TESTED,    /* no steps, or nothing that steps have */
@@ -47,6 +49,7 @@ struct figures {
     double count, amount;             /* per step and device, or of the whole capture */
     double total_count, total_amount; /* of the whole capture */
     double inclusive;                 /* the same with what is nested; NAN if that is no more */
+    double skew, bandwidth;           /* of collectives of runs, NAN of others */
 };
 
 struct diff_row {
@@ -56,8 +59,10 @@ struct diff_row {
     struct figures of[SIDES];
     const struct match_group *group;
     bool is_communication;
-    double difference, ratio; /* B - A; B / A, NAN if A has none */
-    double p, adjusted_p;     /* NAN without a test */
+    /* B - A; B / A, NAN if A has none. Of ranks and machines, whose amounts are what they take
+     * longer than the median rank, 1 + the difference over what that takes. */
+    double difference, ratio;
+    double p, adjusted_p; /* NAN without a test */
     enum change change;
     enum significance significance;
 };
@@ -74,17 +79,18 @@ struct contribution {
     double others; /* difference of the other rows */
     double rest;   /* what rows do not explain */
 };
-enum { CONTRIBUTIONS = 8 };
+enum { MAX_CONTRIBUTIONS = 8 };
 
 struct diff {
     const struct diff_side *sides[SIDES];
     bool is_per_step;
+    bool is_of_runs;
     enum sample_test test;
     match_list groups;
     ARRAY(struct diff_row) rows; /* by kind, change, size of the difference */
     const struct diff_row *step; /* the step time; NULL without steps */
     double medians[SIDES];       /* of the step time */
-    struct contribution contributions[CONTRIBUTIONS];
+    struct contribution contributions[MAX_CONTRIBUTIONS];
     size_t contribution_count;
 };
 

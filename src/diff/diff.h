@@ -1,16 +1,19 @@
 /*
- * diff: what changed between two profiles A and B: steps, operators, kernels, collectives, copies,
- * work of the host and memory, with the significance of each change over steps, and what explains
- * the change of the step time.
+ * diff: what changed between two profiles, or two runs of many ranks, A and B: steps, operators,
+ * kernels, collectives, copies, work of the host and memory, of runs ranks and machines, with the
+ * significance of each change over steps, and what explains the change of the step time.
  */
 #ifndef KYMO_DIFF_H
 #define KYMO_DIFF_H
 
 #include "export/export.h"
 #include "sql/sql.h"
+#include "store/store.h"
 
 enum diff_kind {
     DIFF_STEPS,
+    DIFF_RANKS,
+    DIFF_MACHINES,
     DIFF_OPERATORS,
     DIFF_KERNELS,
     DIFF_COLLECTIVES,
@@ -22,11 +25,21 @@ enum diff_kind {
 /* Their names, NULL-terminated. */
 extern const char *const diff_kind_names[DIFF_KINDS + 1];
 
-/* What is compared of a profile. */
+/* What is compared of a profile or a run. */
 struct diff_side;
 /* Reads it from the tables; the name is what the profile is called in answers. */
-bool diff_read(struct diff_side **side, const char *name, struct sql_connection *connection,
-               struct error *err);
+bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,
+                       struct error *err);
+/* The same of a run: the connection has the results of its analysis, and in the schema "ranks"
+ * these tables, of all its ranks or of some. */
+bool diff_read_run(struct diff_side **side, const char *name, struct sql_connection *connection,
+                   struct error *err);
+struct diff_run_table {
+    const struct table_schema *table;
+    size_t max_ranks; /* 0: all */
+};
+extern const struct diff_run_table diff_run_tables[];
+extern const size_t diff_run_table_count;
 void diff_side_free(struct diff_side *side);
 
 /* The comparison; it refers to both sides, which must outlive it. */

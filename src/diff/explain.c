@@ -1,17 +1,17 @@
 /*
- * What the change of the step time consists of. StepBreakdown divides a step's time without
- * overlaps or gaps, so that the differences of its parts add up to that of the step. Rows that do
- * the work of a part explain its difference as far as they run alone.
+ * What the change of the step time consists of. StepBreakdown and RankStep divide a step's time
+ * without overlaps or gaps, so that the differences of its parts add up to that of the step. Rows
+ * that do the work of a part explain its difference as far as they run alone.
  */
 #include "diff/compare.h"
 
 #include <math.h>
 
-static double part_of(const struct diff *diff, enum side side, size_t part)
+static double part_of(const struct diff *diff, enum side side, const char *name)
 {
     const struct diff_row *row;
     array_each (row, &diff->rows)
-        if (row->kind == DIFF_STEPS && text_equal(row->name, text_of(step_part_names[part])))
+        if (row->kind == DIFF_STEPS && text_equal(row->name, text_of(name)))
             return row->of[side].amount;
     return 0;
 }
@@ -73,38 +73,62 @@ static bool has_parts(const struct diff_side *side)
     return true;
 }
 
+/* A part that is told, and the parts of steps that it is made of. */
+struct told_part {
+    const char *name, *rest;
+    size_t first, count;
+    enum diff_kind kind; /* DIFF_KINDS: no rows do this */
+};
+#define OVERLAP "rest: overlap with other work or steps"
+
+static const struct told_part profile_parts[] = {
+    {"computation", OVERLAP, 0, 3, DIFF_KERNELS},
+    {"exposed collectives", OVERLAP, 3, 1, DIFF_COLLECTIVES},
+    {"copies", OVERLAP, 4, 3, DIFF_COPIES},
+    {"input wait", NULL, 7, 1, DIFF_KINDS},
+    {"host computation", NULL, 8, 1, DIFF_KINDS},
+    {"kernel launch", NULL, 9, 1, DIFF_KINDS},
+    {"compilation", NULL, 10, 1, DIFF_KINDS},
+    {"other", NULL, 11, 1, DIFF_KINDS},
+};
+static const struct told_part run_parts[] = {
+    {"compute", OVERLAP, 0, 1, DIFF_KERNELS},
+    {"exposed communication", OVERLAP, 1, 1, DIFF_COLLECTIVES},
+    {"copies", OVERLAP, 2, 1, DIFF_COPIES},
+    {"idle: waits for the host", NULL, 3, 1, DIFF_KINDS},
+    {"idle: between kernels", NULL, 4, 1, DIFF_KINDS},
+    {"idle: other", NULL, 5, 1, DIFF_KINDS},
+};
+enum {
+    PROFILE_PARTS = sizeof profile_parts / sizeof *profile_parts,
+    TOLD_RUN_PARTS = sizeof run_parts / sizeof *run_parts,
+};
+
+static void explain_part(const struct diff *diff, const struct told_part *told,
+                         struct contribution *part)
+{
+    const char *const *names = diff->is_of_runs ? run_part_names : step_part_names;
+    enum diff_kind kind = told->kind;
+    if (kind == DIFF_KERNELS && !has_rows(diff, kind))
+        kind = DIFF_OPERATORS; /* devices without kernels */
+    *part = (struct contribution){.name = told->name, .rest_name = told->rest};
+    for (enum side side = SIDE_A; side < SIDES; side++)
+        for (size_t k = 0; k < told->count; k++)
+            part->of[side] += part_of(diff, side, names[told->first + k]);
+    part->difference = part->of[SIDE_B] - part->of[SIDE_A];
+    if (kind != DIFF_KINDS) {
+        part->rows_name = diff_kind_names[kind];
+        find_causes(diff, part, kind);
+    }
+}
+
 void explain(struct diff *diff)
 {
-    static const struct {
-        const char *name, *rest;
-        size_t first, count; /* of StepBreakdown's parts */
-        enum diff_kind kind; /* DIFF_KINDS: no rows do this */
-    } parts[CONTRIBUTIONS] = {
-        {"computation", "rest: overlap with other work or steps", 0, 3, DIFF_KERNELS},
-        {"exposed collectives", "rest: overlap with other work or steps", 3, 1, DIFF_COLLECTIVES},
-        {"copies", "rest: overlap with other work or steps", 4, 3, DIFF_COPIES},
-        {"input wait", NULL, 7, 1, DIFF_KINDS},
-        {"host computation", NULL, 8, 1, DIFF_KINDS},
-        {"kernel launch", NULL, 9, 1, DIFF_KINDS},
-        {"compilation", NULL, 10, 1, DIFF_KINDS},
-        {"other", NULL, 11, 1, DIFF_KINDS},
-    };
+    const struct told_part *parts = diff->is_of_runs ? run_parts : profile_parts;
+    size_t count = diff->is_of_runs ? (size_t)TOLD_RUN_PARTS : (size_t)PROFILE_PARTS;
     if (!has_parts(diff->sides[SIDE_A]) || !has_parts(diff->sides[SIDE_B]))
         return;
-    for (size_t i = 0; i < CONTRIBUTIONS; i++) {
-        struct contribution *part = &diff->contributions[i];
-        enum diff_kind kind = parts[i].kind;
-        if (kind == DIFF_KERNELS && !has_rows(diff, kind))
-            kind = DIFF_OPERATORS; /* devices without kernels */
-        *part = (struct contribution){.name = parts[i].name, .rest_name = parts[i].rest};
-        for (enum side side = SIDE_A; side < SIDES; side++)
-            for (size_t k = 0; k < parts[i].count; k++)
-                part->of[side] += part_of(diff, side, parts[i].first + k);
-        part->difference = part->of[SIDE_B] - part->of[SIDE_A];
-        if (kind != DIFF_KINDS) {
-            part->rows_name = diff_kind_names[kind];
-            find_causes(diff, part, kind);
-        }
-    }
-    diff->contribution_count = CONTRIBUTIONS;
+    for (size_t i = 0; i < count; i++)
+        explain_part(diff, &parts[i], &diff->contributions[i]);
+    diff->contribution_count = count;
 }

@@ -5,10 +5,8 @@
 #include "diff/compare.h"
 
 const char *const match_words[] = {
-    [MATCH_EXACT] = "exact",
-    [MATCH_SHAPE] = "shapes differ",
-    [MATCH_NAME] = "names alike",
-    [MATCH_NONE] = "none",
+    [MATCH_EXACT] = "exact",      [MATCH_SHAPE] = "shapes differ", [MATCH_LAYER] = "layers differ",
+    [MATCH_NAME] = "names alike", [MATCH_NONE] = "none",
 };
 
 /* A scope without the name of the function that was compiled: "jit(train_step)/layer0/attention".
@@ -20,15 +18,22 @@ static struct text without_program(struct text layer)
     return (struct text){layer.data + size, layer.size - size};
 }
 
+/* Whether names of a kind have parts that builds differ in. */
+static bool has_loose_names(enum diff_kind kind)
+{
+    return kind != DIFF_STEPS && kind != DIFF_MEMORY && kind != DIFF_RANKS && kind != DIFF_MACHINES;
+}
+
 static void put_key(struct output *key, const struct side_row *row, enum match pass)
 {
-    bool has_name = row->kind != DIFF_STEPS && row->kind != DIFF_MEMORY;
     struct output loose;
     output_memory(&loose);
-    if (pass == MATCH_NAME && has_name)
+    if (pass == MATCH_NAME && has_loose_names(row->kind))
         put_loose_name(&loose, row->name);
     struct text name = loose.size > 0 ? (struct text){loose.data, loose.size} : row->name;
     struct text layer = pass == MATCH_NAME ? without_program(row->layer) : row->layer;
+    if (pass >= MATCH_LAYER && row->has_loose_layer)
+        layer = TEXT("");
     put_row_key(key, row->kind, name, layer, pass == MATCH_EXACT ? row->shape : TEXT(""));
     output_discard(&loose);
 }

@@ -3,14 +3,20 @@
  */
 #include "diff/compare.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 static const char *const kind_titles[DIFF_KINDS] = {
-    [DIFF_STEPS] = "Steps",     [DIFF_OPERATORS] = "Operators, time on the device",
-    [DIFF_KERNELS] = "Kernels", [DIFF_COLLECTIVES] = "Collectives",
-    [DIFF_COPIES] = "Copies",   [DIFF_HOST] = "Host, time of each operator and call itself",
+    [DIFF_STEPS] = "Steps",
+    [DIFF_OPERATORS] = "Operators, time on the device",
+    [DIFF_KERNELS] = "Kernels",
+    [DIFF_COLLECTIVES] = "Collectives",
+    [DIFF_COPIES] = "Copies",
+    [DIFF_HOST] = "Host, time of each operator and call itself",
     [DIFF_MEMORY] = "Memory",
+    [DIFF_RANKS] = "Ranks, own time over that of the median rank",
+    [DIFF_MACHINES] = "Machines, own time of their ranks over that of the median rank",
 };
 
 #define NO_PARTS                                                                                   \
@@ -56,13 +62,21 @@ static const char *format_p(const struct diff_row *row, char text[static CELL_SI
 static const char *format_counts(const struct diff_row *row, char text[static CELL_SIZE])
 {
     double a = row->of[SIDE_A].count, b = row->of[SIDE_B].count;
-    if (row->kind == DIFF_STEPS || row->kind == DIFF_MEMORY)
+    if (row->kind == DIFF_STEPS || row->kind == DIFF_MEMORY || row->kind == DIFF_RANKS ||
+        row->kind == DIFF_MACHINES)
         return "";
     if (a == b)
         snprintf(text, CELL_SIZE, "%.4g", a);
     else
         snprintf(text, CELL_SIZE, "%.4g \xE2\x86\x92 %.4g", a, b);
     return text;
+}
+
+static void put_bandwidths(struct output *out, const struct diff_row *row)
+{
+    const struct figures *a = &row->of[SIDE_A], *b = &row->of[SIDE_B];
+    if (a->bandwidth > 0 && b->bandwidth > 0)
+        output_format(out, ", bus %.3g \xE2\x86\x92 %.3g GB/s", a->bandwidth, b->bandwidth);
 }
 
 /* The name with its layer and shape, and how it was matched. */
@@ -73,11 +87,16 @@ static void put_name(struct output *out, const struct diff_row *row)
     if (row->shape.size > 0)
         output_format(out, " %.*s", (int)row->shape.size, row->shape.data);
     if (row->layer.size > 0)
-        output_format(out, " in %.*s", (int)row->layer.size, row->layer.data);
+        output_format(out, row->kind == DIFF_RANKS ? " on %.*s" : " in %.*s", (int)row->layer.size,
+                      row->layer.data);
+    put_bandwidths(out, row);
     if (row->match == MATCH_NAME)
         output_format(out, " (%zu names alike)", variants);
     if (row->match == MATCH_SHAPE)
         output_format(out, " (%zu shapes)", variants);
+    if (row->match == MATCH_LAYER)
+        output_text(out,
+                    row->kind == DIFF_RANKS ? " (on another machine)" : " (communicators differ)");
 }
 
 /* --- what is told before the rows --- */
@@ -89,6 +108,9 @@ static void put_side(struct output *out, const char *letter, const struct diff_s
     output_format(out, "%s  ", letter);
     put_printable(out, text_of(side->name));
     output_format(out, ": %zu step%s", side->steps.count, side->steps.count == 1 ? "" : "s");
+    if (side->is_run)
+        output_format(out, ", %" PRIu64 " rank%s", side->rank_count,
+                      side->rank_count == 1 ? "" : "s");
     if (side->device_count > 0) {
         output_format(out, ", %zu device%s%s", side->device_count,
                       side->device_count == 1 ? "" : "s", side->device_name ? " " : "");

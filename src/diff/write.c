@@ -65,6 +65,10 @@ static void put_fields(const struct diff_row *row, put_text *text, put_number *n
     number(writer, "total_count_b", b->total_count);
     number(writer, "inclusive_a", a->inclusive);
     number(writer, "inclusive_b", b->inclusive);
+    number(writer, "skew_a", a->skew);
+    number(writer, "skew_b", b->skew);
+    number(writer, "bus_bandwidth_a", a->bandwidth);
+    number(writer, "bus_bandwidth_b", b->bandwidth);
 }
 
 /* --- JSON --- */
@@ -110,6 +114,8 @@ static void put_side(struct json *json, const char *key, const struct diff_side 
     json_key(json, key);
     json_open(json, '{');
     json_put_text(json, "name", text_of(side->name));
+    if (side->is_run)
+        json_put_uint(json, "ranks", side->rank_count);
     json_put_uint(json, "devices", side->device_count);
     json_put_text(json, "device_name", text_of(side->device_name ? side->device_name : ""));
     json_key(json, "steps");
@@ -207,6 +213,7 @@ void diff_write_json(const struct diff *diff, const struct diff_options *options
     json_open(&json, '{');
     put_side(&json, "a", diff->sides[SIDE_A]);
     put_side(&json, "b", diff->sides[SIDE_B]);
+    json_put_text(&json, "of", diff->is_of_runs ? TEXT("runs") : TEXT("profiles"));
     json_put_text(&json, "basis", diff->is_per_step ? TEXT("step") : TEXT("capture"));
     json_put_text(&json, "test", text_of(tests[diff->test]));
     json_put_text(&json, "correction", TEXT("Benjamini-Hochberg"));

@@ -8,11 +8,21 @@
 #include "base/base.h"
 
 struct sql_connection;
+struct table_schema;
 
 /* The runs of a dataset, by name. */
 typedef ARRAY(char *) run_names;
 bool fleet_runs(const char *dataset, run_names *names, struct error *err);
 void run_names_free(run_names *names);
+
+/* What a path such as runs/night or runs names: the run behind the longest part that is a dataset,
+ * or the only run of a dataset. */
+enum run_path {
+    RUN_PATH_OTHER,  /* no part of it is a dataset */
+    RUN_PATH_FOUND,  /* free both with mem_free */
+    RUN_PATH_FAILED, /* the dataset has no such run, or several */
+};
+enum run_path fleet_find_run(const char *path, char **dataset, char **run, struct error *err);
 
 #define ENGINE_LOCAL "local"
 
@@ -37,6 +47,14 @@ struct sql_connection *fleet_connection(const struct fleet_analysis *analysis);
 /* Makes the results, unless they are there. */
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
                    struct error *err);
+
+/* Has a table of the run's ranks as a view, ranks.<table>, beside the results; of all ranks (0) or
+ * of at most so many, evenly chosen. */
+bool fleet_view_table(struct fleet_analysis *analysis, const struct table_schema *table,
+                      size_t max_ranks, struct error *err);
+
+/* Puts what to do before the message of a query that could not read a rank's file. */
+void fleet_advise(struct error *err);
 
 /* The directory of the results if they are up to date, otherwise NULL. Free with mem_free. */
 char *fleet_results(const struct fleet_analysis_options *options);

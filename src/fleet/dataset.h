@@ -23,6 +23,8 @@ struct rank_place {
     int64_t rank;
 };
 
+/* Whether a directory says that it is a dataset, of whatever version. */
+bool dataset_is_marked(const char *directory);
 /* Whether a directory is a dataset that this version reads. */
 bool dataset_check(const char *dataset, struct error *err);
 /* Whether it is one, or can be made one: is missing or empty. */

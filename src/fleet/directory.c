@@ -64,7 +64,7 @@ static bool has_other_files(const char *dataset)
     return found;
 }
 
-static bool has_mark(const char *dataset)
+bool dataset_is_marked(const char *dataset)
 {
     char *path = path_format("%s/" DATASET_FILE, dataset);
     bool is_there = access(path, F_OK) == 0;
@@ -74,7 +74,7 @@ static bool has_mark(const char *dataset)
 
 bool dataset_is_usable(const char *dataset, struct error *err)
 {
-    if (has_mark(dataset))
+    if (dataset_is_marked(dataset))
         return dataset_check(dataset, err);
     return !has_other_files(dataset) ||
            error_in_file(err, dataset,
@@ -86,7 +86,7 @@ bool dataset_create(const char *dataset, struct error *err)
     struct output out;
     if (!make_directories(dataset, err) || !dataset_is_usable(dataset, err))
         return false;
-    if (has_mark(dataset))
+    if (dataset_is_marked(dataset))
         return true;
     char *path = path_format("%s/" DATASET_FILE, dataset);
     bool ok = output_open(&out, path, err);

@@ -102,62 +102,6 @@ void fleet_queries(struct output *out)
     output_char(out, '\n');
 }
 
-static bool run_text(struct fleet_analysis *analysis, struct output *sql, struct error *err)
-{
-    output_char(sql, '\0');
-    bool ok = sql_run(analysis->connection, sql->data, err);
-    output_discard(sql);
-    return ok;
-}
-
-/* A table that no rank has, with its columns. */
-static void put_empty(struct output *sql, const struct table_schema *schema)
-{
-    static const char *const types[] = {
-        [FIELD_INT64] = "BIGINT",       [FIELD_INT32] = "INTEGER",
-        [FIELD_FLOAT32] = "FLOAT",      [FIELD_FLOAT64] = "DOUBLE",
-        [FIELD_BOOL] = "BOOLEAN",       [FIELD_NAME] = "VARCHAR",
-        [FIELD_TEXT] = "VARCHAR",       [FIELD_TEXT_LIST] = "VARCHAR[]",
-        [FIELD_INT64_LIST] = "BIGINT[]"};
-    output_text(sql, "SELECT ");
-    for (size_t i = 0; i < schema->field_count; i++)
-        output_format(sql, "CAST(NULL AS %s) AS %s, ", types[schema->fields[i].type],
-                      schema->fields[i].name);
-    output_text(sql, "'' AS run, '' AS instance, CAST(0 AS BIGINT) AS rank WHERE false");
-}
-
-/* The files of a table, of all ranks or of chosen ones; some may have none. */
-static void put_table(const struct fleet_analysis *analysis, const struct table_schema *schema,
-                      const uint64_t *chosen, size_t chosen_count, struct output *sql)
-{
-    size_t count = 0, next = 0;
-    const struct rank_file *rank;
-    struct output files;
-    output_memory(&files);
-    array_each (rank, &analysis->files.ranks) {
-        while (chosen && next < chosen_count && chosen[next] < rank->rank)
-            next++;
-        if (chosen && (next == chosen_count || chosen[next] != rank->rank))
-            continue;
-        char *path = path_format("%s/%s/%s/%s/part-0.parquet", analysis->dataset, schema->name,
-                                 analysis->files.folder, rank->place);
-        if (access(path, F_OK) == 0) {
-            output_text(&files, count++ ? ", " : "");
-            sql_put_path(&files, path);
-        }
-        mem_free(path);
-    }
-    if (count == 0) {
-        put_empty(sql, schema);
-    } else {
-        output_text(sql, "FROM read_parquet([");
-        output_write(sql, files.data, files.size);
-        output_text(sql, "], hive_partitioning = true, hive_types = "
-                         "{'run': VARCHAR, 'instance': VARCHAR, 'rank': BIGINT})");
-    }
-    output_discard(&files);
-}
-
 static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *chosen, size_t count,
                              struct error *err)
 {
@@ -172,8 +116,8 @@ static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *ch
         }
         output_memory(&sql);
         output_format(&sql, "CREATE OR REPLACE VIEW %s AS ", schema->name);
-        put_table(analysis, schema, chosen, count, &sql);
-        ok = run_text(analysis, &sql, err);
+        rank_table_put(analysis, schema, chosen, count, &sql);
+        ok = run_statement(analysis, &sql, err);
     }
     return ok;
 }
@@ -192,7 +136,7 @@ static bool make_result_view(struct fleet_analysis *analysis, const char *name, 
     sql_put_path(&sql, path);
     output_text(&sql, ", hive_partitioning = false)");
     mem_free(path);
-    return run_text(analysis, &sql, err);
+    return run_statement(analysis, &sql, err);
 }
 
 /* A result of C, for the queries after it. */
@@ -219,7 +163,7 @@ static bool run_query(struct fleet_analysis *analysis, const struct query *query
     sql_put_quoted(&sql, '\'', path);
     output_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
     mem_free(path);
-    return run_text(analysis, &sql, err) && make_result_view(analysis, query->name, err);
+    return run_statement(analysis, &sql, err) && make_result_view(analysis, query->name, err);
 }
 
 struct rank_numbers {
@@ -267,12 +211,8 @@ static bool run_stages(struct fleet_analysis *analysis,
                  share_result(analysis, "WhatIf", err);
         if (!ok) {
             struct error inner = *err;
-            error_set(err, "%s%s: %.400s",
-                      strstr(inner.text, "/" PART_FILE)
-                          ? "a file of a rank cannot be read; add the rank again with --force, or "
-                            "remove it: "
-                          : "",
-                      stage->name, inner.text);
+            error_set(err, "%s: %.400s", stage->name, inner.text);
+            fleet_advise(err);
         }
     }
     return ok;

@@ -41,6 +41,59 @@ void run_names_free(run_names *names)
     array_free(names);
 }
 
+/* The run of a dataset with a name, or the only one if that is empty. */
+static bool choose_run(const char *dataset, const char *name, char **run, struct error *err)
+{
+    run_names names;
+    size_t found = SIZE_MAX;
+    if (!fleet_runs(dataset, &names, err))
+        return false;
+    for (size_t i = 0; i < names.count; i++)
+        if (strcmp(names.items[i], name) == 0 || (*name == '\0' && names.count == 1))
+            found = i;
+    if (found != SIZE_MAX) {
+        *run = mem_copy_text(names.items[found], strlen(names.items[found]));
+    } else {
+        struct output list;
+        output_memory(&list);
+        for (size_t i = 0; i < names.count; i++)
+            output_format(&list, "%s%s", i ? ", " : "", names.items[i]);
+        output_char(&list, '\0');
+        if (names.count == 0)
+            error_in_file(err, dataset, "the dataset has no ranks yet");
+        else if (*name)
+            error_in_file(err, dataset, "has no run %s; its runs are: %.300s", name, list.data);
+        else
+            error_in_file(err, dataset, "has %zu runs, name one as DATASET/RUN: %.300s",
+                          names.count, list.data);
+        output_discard(&list);
+    }
+    run_names_free(&names);
+    return found != SIZE_MAX;
+}
+
+enum run_path fleet_find_run(const char *path, char **dataset, char **run, struct error *err)
+{
+    char *part = mem_copy_text(path, strlen(path));
+    size_t size = strlen(path);
+    while (size > 0 && !dataset_is_marked(part)) {
+        while (size > 0 && part[--size] != '/')
+            ;
+        part[size] = '\0';
+    }
+    if (size == 0) {
+        mem_free(part);
+        return RUN_PATH_OTHER;
+    }
+    const char *name = path + size + strspn(path + size, "/");
+    if (!choose_run(part, name, run, err)) {
+        mem_free(part);
+        return RUN_PATH_FAILED;
+    }
+    *dataset = part;
+    return RUN_PATH_FOUND;
+}
+
 static void add_rank(struct run_files *files, const char *table, const char *instance,
                      const char *rank)
 {

@@ -247,23 +247,22 @@ static bool look_for_results(struct analysing *one, const char *data_path)
     return one->directory != NULL;
 }
 
-static void reply_analysing(struct reply *reply, const struct request *request,
-                            const struct analysing *one)
+static void reply_analysing(struct reply *reply, const char *dataset, const struct analysing *one)
 {
     reply->status = MHD_HTTP_ACCEPTED;
     struct json json = reply_json(reply);
     json_open(&json, '{');
-    json_put_text(&json, "dataset", text_of(request->parameters[0]));
-    json_put_text(&json, "run", text_of(request->parameters[1]));
+    json_put_text(&json, "dataset", text_of(dataset));
+    json_put_text(&json, "run", text_of(one->run));
     json_put_text(&json, "status", TEXT("analyzing"));
     json_put_int(&json, "seconds", (now_ms() - one->started_ms) / 1000);
     json_close(&json, '}');
 }
 
 /* Call with the lock held. */
-static bool is_ready(struct analysing *one, const struct request *request, struct reply *reply)
+static bool is_ready(struct analysing *one, const char *dataset, struct reply *reply)
 {
-    if (!one->is_running && look_for_results(one, request->server->data_path))
+    if (!one->is_running && look_for_results(one, one->runs->server->data_path))
         return true;
     if (!one->is_running && one->reason && now_ms() - one->ended_ms < TRY_AGAIN_MS) {
         reply_error(reply, MHD_HTTP_CONFLICT, "the analysis failed: %s", one->reason);
@@ -271,16 +270,15 @@ static bool is_ready(struct analysing *one, const struct request *request, struc
     }
     if (!one->is_running)
         begin_analysis(one);
-    reply_analysing(reply, request, one);
+    reply_analysing(reply, dataset, one);
     return false;
 }
 
-bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply *reply)
+static bool open_run(struct fleet_run *run, struct server *server, const char *dataset,
+                     const char *name, struct reply *reply)
 {
-    struct fleet_runs *runs = request->server->fleet_runs;
-    const char *dataset = request->parameters[0];
-    *run = (struct fleet_run){.dataset = dataset_path(request->server, dataset),
-                              .run = request->parameters[1]};
+    struct fleet_runs *runs = server->fleet_runs;
+    *run = (struct fleet_run){.dataset = dataset_path(server, dataset), .run = name};
     if (!run->dataset || !has_run(run->dataset, run->run)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND,
                     run->dataset ? "dataset '%s' has no run '%s'" : "no dataset '%s' is served",
@@ -290,12 +288,54 @@ bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply
     }
     pthread_mutex_lock(&runs->lock);
     struct analysing *one = find_analysing(runs, run->dataset, run->run);
-    bool ok = is_ready(one, request, reply);
+    bool ok = is_ready(one, dataset, reply);
     if (ok)
         run->directory = mem_copy_text(one->directory, strlen(one->directory));
     pthread_mutex_unlock(&runs->lock);
     if (!ok)
         fleet_run_close(run);
+    return ok;
+}
+
+bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply *reply)
+{
+    return open_run(run, request->server, request->parameters[0], request->parameters[1], reply);
+}
+
+/* The longest part of a name, up to a slash or its end, that is a dataset; NULL if there is none.
+ * Free with mem_free. */
+static char *dataset_of_name(const struct server *server, const char *name)
+{
+    for (size_t size = strlen(name); size > 0; size--) {
+        if (name[size] != '/' && name[size] != '\0')
+            continue;
+        char *part = mem_copy_text(name, size);
+        char *path = dataset_path(server, part);
+        if (path) {
+            mem_free(path);
+            return part;
+        }
+        mem_free(part);
+    }
+    return NULL;
+}
+
+bool is_run_name(const struct server *server, const char *name)
+{
+    char *dataset = dataset_of_name(server, name);
+    bool is_there = dataset != NULL;
+    mem_free(dataset);
+    return is_there;
+}
+
+bool fleet_run_open_named(struct fleet_run *run, struct request *request, const char *name,
+                          struct reply *reply)
+{
+    char *dataset = dataset_of_name(request->server, name);
+    const char *rest = dataset ? name + strlen(dataset) : "";
+    bool ok =
+        open_run(run, request->server, dataset ? dataset : name, rest + (*rest == '/'), reply);
+    mem_free(dataset);
     return ok;
 }
 

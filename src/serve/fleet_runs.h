@@ -25,11 +25,16 @@ char *dataset_path(const struct server *server, const char *name);
 struct fleet_run {
     char *dataset;   /* path */
     char *directory; /* of the results */
-    const char *run;
+    const char *run; /* its name, a part of the request */
 };
 /* The run that the first two parameters name. False, and the reply is set, if there is none or its
  * analysis failed or is not done; that is begun if need be. */
 bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply *reply);
+/* The same for a run by name: that of its dataset, a slash, its own. */
+bool fleet_run_open_named(struct fleet_run *run, struct request *request, const char *name,
+                          struct reply *reply);
+/* Whether such a name begins with that of a dataset. */
+bool is_run_name(const struct server *server, const char *name);
 void fleet_run_close(struct fleet_run *run);
 
 #endif

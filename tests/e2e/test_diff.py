@@ -332,7 +332,7 @@ def test_captures_without_steps_or_with_one_are_compared_as_a_whole(kymo, captur
 
 
 def test_what_is_missing_is_said(kymo):
-    assert "missing argument: two profiles or captures" in kymo.refuses("diff", BASE, code=2)
+    assert "missing argument: two profiles, captures or runs" in kymo.refuses("diff", BASE, code=2)
     assert "no profile 'nothing'" in kymo.refuses("diff", BASE, "nothing")
     assert "--fail-above needs a percentage, not much" in kymo.refuses("diff", BASE, TEST, "--fail-above", "much", code=2)
 
@@ -349,7 +349,7 @@ def test_the_server_answers_what_the_command_prints(kymo, tmp_path):
                 assert [line.split()[:2] for line in answer.body.decode().splitlines()] == [line.split()[:2] for line in printed.splitlines()]
             else:
                 assert answer.body.decode() == printed
-        assert server.ask("GET", "diff?a=base").error == '"b" must name a profile'
+        assert server.ask("GET", "diff?a=base").error == '"b" must name a profile or a run'
         assert server.ask("GET", "diff?a=base&b=nothing").status == 404
         assert server.ask("GET", "diff?a=base&b=test&by=all").error == 'unknown "by"'
         assert server.ask("GET", "diff?a=base&b=test&format=xml").status == 400

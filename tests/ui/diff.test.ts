@@ -1,9 +1,13 @@
-// Two profiles compared: chosen in the list, the server's figures, and both timelines at the same step and scale.
+// Two profiles compared: chosen in the list, the server's figures, and both timelines at the same step and scale; two runs compared.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Diff } from '../../ui/src/model/diff'
 import { formatNs } from '../../ui/src/model/time'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
 import { cells, getJson } from './tab-helpers'
 
 let server: Server
@@ -89,3 +93,36 @@ test('what cannot be compared is said', async () => {
   expect(await page.getByRole('alert').innerText()).toContain('nothing')
   await page.close()
 })
+
+test('two runs are compared from the page of one of them: step times as lines, rows, choice of others', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kymo-diff-'))
+  const shape = ['--ranks', '16', '--steps', '20', '--machine-ranks', '4', '--tensor', '2', '--jobs', '2']
+  const runs = [['monday'], ['tuesday', '--straggler', 'compute:5:1.2', '--seed', '2'], ['a b', '--seed', '3']]
+  for (const [name, ...options] of runs) {
+    const made = spawnSync(GENERATOR, ['--run', name!, ...shape, ...options, join(folder, 'runs')])
+    if (made.status !== 0) throw new Error(`${GENERATOR}: ${made.error ?? made.stderr}`)
+  }
+  const fleet = await Server.over(join(folder, 'data'), [join(folder, 'runs')])
+  page = await openPage(browser, `${fleet.url}/?run=runs/tuesday`)
+  await page.getByLabel('Compare with').selectOption('runs/monday')
+  await page.getByRole('grid', { name: 'Changes' }).waitFor({ timeout: 60_000 })
+  expect([parameter('a'), parameter('b')]).toEqual(['runs/monday', 'runs/tuesday'])
+  expect((await cells(page, 'Changes'))[0]!.slice(0, 2)).toEqual(['slower', 'rank 5'])
+  const time = (await getJson<Diff>(fleet, '/diff?a=runs/monday&b=runs/tuesday')).step_time!
+  expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
+  const chart = page.getByRole('img', { name: /^Step times over steps/ })
+  expect(await chart.locator('path').evaluateAll((all) => all.map((one) => one.getAttribute('d')!.split('L').length))).toEqual([20, 20])
+  const box = (await chart.boundingBox())!
+  await chart.hover({ position: { x: 62 + ((box.width - 76) * 10) / 19, y: box.height / 2 } })
+  expect(await page.getByText(/^step 10: .*s$/).count()).toBe(2)
+  await expectAccessible(page)
+  await page.getByLabel('Run A').selectOption('runs/a b')
+  await page.waitForURL(/a=runs%2Fa\+b/)
+  await page.getByRole('link', { name: 'runs/a b' }).click()
+  await page.locator('canvas[data-complete=true]').waitFor()
+  expect(parameter('run')).toBe('runs/a%20b')
+  expect(page.consoleErrors).toEqual([])
+  await page.close()
+  await fleet.stop()
+  rmSync(folder, { recursive: true, force: true })
+}, 120_000)

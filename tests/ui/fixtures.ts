@@ -23,6 +23,9 @@ export const CAPTURES = {
 
 export type CaptureName = keyof typeof CAPTURES
 
+/** The program that makes datasets of synthetic runs. */
+export const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
+
 export class Server {
   private constructor(
     readonly url: string,

@@ -6,10 +6,8 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { StepAnswer } from '../../ui/src/model/run'
-import { expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
+import { expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
 import { getJson } from './tab-helpers'
-
-const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
 
 let folder: string
 let server: Server

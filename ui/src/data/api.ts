@@ -158,7 +158,8 @@ export function getTool(name: string, tool: string, parameters: Record<string, s
   return requestJson(profileUrl(name, `/tools/${tool}?${new URLSearchParams(parameters)}`), { signal })
 }
 
-export function getDiff(a: string, b: string, signal?: AbortSignal): Promise<Diff> {
+/** Of runs whose ranks are still being compared, how long that has taken. */
+export function getDiff(a: string, b: string, signal?: AbortSignal): Promise<Diff | { status: 'analyzing'; run: string; seconds: number }> {
   return requestJson(`${BASE}/diff?${new URLSearchParams({ a, b })}`, { signal })
 }
 

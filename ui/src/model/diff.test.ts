@@ -1,6 +1,6 @@
 // What the page of two profiles makes of the server's answer.
 import { expect, test } from 'vitest'
-import { firstStep, formatChange, formatRatio, stepSpan, waterfall, type Diff } from './diff'
+import { firstKind, firstStep, formatChange, formatRatio, stepLines, stepSpan, waterfall, type Diff } from './diff'
 
 const step = (number: number, start_ns: number, duration_ns: number, left_out = false) => ({ number, start_ns, duration_ns, left_out })
 const side = (name: string, ...steps: ReturnType<typeof step>[]) => ({ name, devices: 1, device_name: '', steps })
@@ -34,6 +34,21 @@ test('timelines begin at the first step after warming up of both, and are as lon
   expect(firstStep(diff)).toBe(2)
   expect(stepSpan(diff, 2)).toEqual({ from: -3600, to: 123600 })
   expect(stepSpan(diff, 5)).toBeNull()
+})
+
+test('lines of step times are scaled to the steps that count', () => {
+  const { low, high, count, lines } = stepLines(diff)
+  expect([low, high, count]).toEqual([98, 122, 3])
+  expect(lines.b).toEqual([{ at: 0, ns: 900 }, { at: 1, ns: 400 }, { at: 2, ns: 120 }])
+})
+
+test('of runs the first rows are those in which something is slower', () => {
+  const none = { more: 0, less: 0, new: 0, gone: 0, same: 3 }
+  const counts = { steps: { ...none, more: 1 }, ranks: none, kernels: none, collectives: { ...none, more: 2 } }
+  const kinds = ['steps', 'ranks', 'kernels', 'collectives'] as const
+  expect(firstKind({ of: 'runs', counts } as unknown as Diff, kinds)).toBe('collectives')
+  expect(firstKind({ of: 'profiles', counts } as unknown as Diff, kinds)).toBe('kernels')
+  expect(firstKind({ of: 'profiles', counts } as unknown as Diff, ['steps', 'memory'])).toBe('steps')
 })
 
 test('changes have a sign', () => {

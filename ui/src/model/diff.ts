@@ -1,13 +1,13 @@
-// Two profiles compared: the server's answer, and what the page shows of it.
+// Two profiles or runs compared: the server's answer, and what the page shows of it.
 import { formatBytes } from './numbers'
 import type { TableColumn } from './tables'
 import { formatNs, type Ps, type Span } from './time'
 
-export const DIFF_KINDS = ['steps', 'operators', 'kernels', 'collectives', 'copies', 'host', 'memory'] as const
+export const DIFF_KINDS = ['steps', 'ranks', 'machines', 'operators', 'kernels', 'collectives', 'copies', 'host', 'memory'] as const
 export type DiffKind = (typeof DIFF_KINDS)[number]
 
 export const KIND_TITLES: Record<DiffKind, string> = {
-  steps: 'Steps', operators: 'Operators', kernels: 'Kernels', collectives: 'Collectives', copies: 'Copies', host: 'Host', memory: 'Memory',
+  steps: 'Steps', ranks: 'Ranks', machines: 'Machines', operators: 'Operators', kernels: 'Kernels', collectives: 'Collectives', copies: 'Copies', host: 'Host', memory: 'Memory',
 }
 
 export interface DiffStep {
@@ -19,6 +19,7 @@ export interface DiffStep {
 
 export interface DiffSide {
   name: string
+  ranks?: number // of runs
   devices: number
   device_name: string
   steps: DiffStep[]
@@ -40,6 +41,10 @@ export interface DiffRow {
   count_a: number
   count_b: number
   p_adjusted: number | null
+  bus_bandwidth_a: number | null // of collectives of runs
+  bus_bandwidth_b: number | null
+  skew_a: number | null
+  skew_b: number | null
   names_a?: string[]
   names_b?: string[]
 }
@@ -59,6 +64,7 @@ export interface Contribution {
 export interface Diff {
   a: DiffSide
   b: DiffSide
+  of: 'profiles' | 'runs'
   basis: 'step' | 'capture'
   test: string
   note: string
@@ -128,6 +134,34 @@ export function waterfall(diff: Diff): Waterfall {
   return { floor, bars: bars.map((bar) => ({ ...bar, from: within(bar.from), to: within(bar.to) })) }
 }
 
+/** How a run of many ranks is called where two are compared. */
+export const nameOfRun = ({ dataset, run }: { dataset: string; run: string }) => `${dataset}/${run}`
+
+/** Step times of both runs as lines, by position, between the shortest and the longest that count. */
+export interface StepLines {
+  low: number // ns
+  high: number
+  count: number // steps of the longer one
+  lines: Record<'a' | 'b', { at: number; ns: number }[]>
+}
+
+export function stepLines(diff: Diff): StepLines {
+  const counted = [...diff.a.steps, ...diff.b.steps].filter((step) => !step.left_out).map((step) => step.duration_ns)
+  const [least, most] = counted.reduce(([low, high], ns) => [Math.min(low, ns), Math.max(high, ns)], [Infinity, 0])
+  const margin = Math.max(most - least, 0.01 * most) / 10
+  const line = (side: DiffSide) => side.steps.map((step, at) => ({ at, ns: step.duration_ns }))
+  return {
+    low: Math.max(0, least - margin), high: most + margin, count: Math.max(diff.a.steps.length, diff.b.steps.length),
+    lines: { a: line(diff.a), b: line(diff.b) },
+  }
+}
+
+/** The rows that are shown first: kernels; of runs, the first kind in which something is slower. */
+export function firstKind(diff: Diff, kinds: readonly DiffKind[]): DiffKind {
+  const slower = diff.of === 'runs' ? kinds.find((kind) => kind !== 'steps' && diff.counts[kind].more > 0) : undefined
+  return slower ?? (kinds.includes('kernels') ? 'kernels' : (kinds[0] ?? 'steps'))
+}
+
 /** Steps that both profiles have, by position. */
 export function stepCount(diff: Diff): number {
   return Math.min(diff.a.steps.length, diff.b.steps.length)
@@ -171,6 +205,10 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   { key: 'ratio', title: 'B / A', kind: 'number', value: (row) => row.ratio },
   { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => oneDecimal(row.count_a) },
   { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => oneDecimal(row.count_b) },
+  { key: 'bandwidth_a', title: 'GB/s A', kind: 'number', value: (row) => row.bus_bandwidth_a && oneDecimal(row.bus_bandwidth_a), meaning: 'Bus bandwidth, as nccl-tests have it.' },
+  { key: 'bandwidth_b', title: 'GB/s B', kind: 'number', value: (row) => row.bus_bandwidth_b && oneDecimal(row.bus_bandwidth_b), meaning: 'Bus bandwidth, as nccl-tests have it.' },
+  { key: 'skew_a', title: 'Skew A', kind: 'ns', value: (row) => row.skew_a, meaning: 'From the first arrival to the last.' },
+  { key: 'skew_b', title: 'Skew B', kind: 'ns', value: (row) => row.skew_b, meaning: 'From the first arrival to the last.' },
   {
     key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.max(1, Math.round(row.p_adjusted * 1e4)) / 1e4),
     exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
@@ -178,7 +216,7 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   },
   {
     key: 'significance', title: 'Significance', kind: 'text', value: (row) => row.significance,
-    meaning: 'Outside steps: nothing of it is in a step; the figures are of the whole captures.',
+    meaning: 'Outside steps: nothing of it is in a step; the figures are of the whole captures. Negligible: no more than equal runs differ by.',
   },
   { key: 'layer', title: 'Layer', kind: 'text', value: (row) => row.layer },
   { key: 'shape', title: 'Shape', kind: 'text', value: (row) => row.shape },
@@ -189,17 +227,27 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   },
 ]
 
+/** How columns of ranks and machines differ from the others. */
+const EXCESS = 'What its own work takes longer in a step than that of the median rank.'
+const RANK_COLUMNS: Record<string, Partial<TableColumn<DiffRow>>> = {
+  a: { meaning: EXCESS }, b: { meaning: EXCESS }, ratio: { meaning: 'By what its own time changed against that of the median rank.' }, layer: { title: 'Machine' },
+}
+
 /** The columns for rows of a kind: memory has bytes, and what no row has is left out. */
 export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
   const isMemory = rows.some((row) => row.unit === 'B')
+  const hasBandwidth = rows.some((row) => row.bus_bandwidth_a || row.bus_bandwidth_b)
+  const hasNoCounts = rows.every((row) => row.kind === 'ranks' || row.kind === 'machines')
   const isEmpty: Record<string, boolean> = {
     layer: rows.every((row) => !row.layer), shape: rows.every((row) => !row.shape), p: rows.every((row) => row.p_adjusted === null),
     significance: rows.every((row) => row.significance === 'not tested'),
     matched: rows.every((row) => row.matched === 'exact' || row.matched === 'none'),
+    bandwidth_a: !hasBandwidth, bandwidth_b: !hasBandwidth, skew_a: !hasBandwidth, skew_b: !hasBandwidth,
+    count_a: hasNoCounts, count_b: hasNoCounts,
   }
-  return DIFF_COLUMNS.filter((column) => !isEmpty[column.key]).map((column) =>
-    isMemory && column.kind === 'ns' ? { ...column, kind: 'bytes' as const } : column,
-  )
+  const shown = DIFF_COLUMNS.filter((column) => !isEmpty[column.key])
+  if (isMemory) return shown.map((column) => (column.kind === 'ns' ? { ...column, kind: 'bytes' as const } : column))
+  return hasNoCounts ? shown.map((column) => ({ ...column, ...RANK_COLUMNS[column.key] })) : shown
 }
 
 export function byImportance(a: DiffRow, b: DiffRow): number {

@@ -1,14 +1,11 @@
 /*
  * Reads what is compared of a profile, by a query for each kind of rows.
  */
+#include "diff/operators.h"
 #include "diff/side.h"
 #include "stats/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-const char *const diff_kind_names[] = {"steps",  "operators", "kernels", "collectives",
-                                       "copies", "host",      "memory",  NULL};
 
 const char *const step_part_names[BREAKDOWN_PARTS] = {
     "computation in 16 bits",
@@ -64,10 +61,6 @@ static const char steps_sql[] =
 
 /* Columns of rows: name, layer, shape, step, count, amount, inclusive, is_communication. */
 
-#define WITHOUT_LAYOUT(shape) "regexp_replace(coalesce(" shape ", ''), '\\{[^}]*\\}', '', 'g')"
-#define LAST_OF(path)   "nullif(regexp_extract(" path ", '[^/]+$'), '')"
-#define BEFORE_OF(path) "coalesce(nullif(regexp_extract(" path ", '^(.*)/[^/]+$', 1), ''), '')"
-
 /* Operations that devices other than GPUs recorded, as lanes of operations or engines. */
 #define DEVICE_OPS                                                                                 \
     ", device_type AS (SELECT id, coalesce(" LAST_OF("json_extract_string(attributes_json,"        \
@@ -84,15 +77,13 @@ static const char steps_sql[] =
 
 static const char operators_sql[] =
     WINDOWS DEVICE_OPS
-    ", hlo AS (SELECT id, coalesce(" LAST_OF("op_name") ", opcode) AS name,"
-    " " BEFORE_OF("op_name") " AS layer, " WITHOUT_LAYOUT("shape") " AS shape FROM HloOperation)"
+    ", hlo AS (SELECT id, " HLO_COLUMNS " FROM HloOperation)"
     ", work AS (SELECT operation_id, framework_op, framework_op_event_id, k.step,"
     " duration_ns FROM " WITH_STEPS("GpuKernel") " k UNION ALL SELECT NULL, framework_op,"
     " framework_op_event_id, c.step, duration_ns FROM " WITH_STEPS("GpuCopy") " c)"
-    ", call AS (SELECT id, json_extract_string(extra_attributes_json, '$.\"Module Hierarchy\"')"
-    " AS layer, json_extract(extra_attributes_json, '$.\"Input Dims\"')::VARCHAR AS shape"
+    ", call AS (SELECT id, " CALL_COLUMNS
     " FROM SystemProfileEvents WHERE id IN (SELECT framework_op_event_id FROM work))"
-    " SELECT coalesce(h.name, w.framework_op, '(no operator known)') AS name,"
+    " SELECT coalesce(h.name, w.framework_op, " NO_OPERATOR ") AS name,"
     " coalesce(h.layer, c.layer, '') AS layer, coalesce(h.shape, c.shape, '') AS shape,"
     " w.step, count(*) AS count, sum(w.duration_ns) AS amount, NULL AS inclusive,"
     " false AS is_communication FROM work w LEFT JOIN hlo h ON h.id = w.operation_id"
@@ -170,107 +161,6 @@ static const char devices_sql[] =
 
 /* clang-format on */
 
-static double number_of(struct text value)
-{
-    char digits[64];
-    if (!value.data || value.size >= sizeof digits)
-        return NAN;
-    memcpy(digits, value.data, value.size);
-    digits[value.size] = '\0';
-    return strtod(digits, NULL);
-}
-
-/* One profile that is read. */
-struct reading {
-    struct diff_side *side;
-    struct sql_connection *connection;
-    struct output missing;
-    struct idmap steps; /* index by id */
-};
-
-typedef void take_row(struct reading *reading, const struct sql_result *result, size_t row,
-                      enum diff_kind kind);
-
-static bool run_query(struct reading *reading, const char *sql, take_row *take, enum diff_kind kind,
-                      struct error *err)
-{
-    struct output query;
-    struct sql_result *result = NULL;
-    size_t rows = 1;
-    output_memory(&query);
-    output_text(&query, "WITH ");
-    output_write(&query, reading->missing.data, reading->missing.size);
-    output_text(&query, "nothing AS (SELECT 1) ");
-    output_text(&query, sql);
-    output_char(&query, '\0');
-    bool ok = sql_query(&result, reading->connection, query.data, err);
-    while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
-        for (size_t row = 0; row < rows; row++)
-            take(reading, result, row, kind);
-    sql_free(result);
-    output_discard(&query);
-    return ok;
-}
-
-static struct text keep(struct diff_side *side, struct text text)
-{
-    return (struct text){arena_copy_text(&side->texts, text.data ? text.data : "", text.size),
-                         text.size};
-}
-
-void put_row_key(struct output *key, enum diff_kind kind, struct text name, struct text layer,
-                 struct text shape)
-{
-    output_char(key, (char)('0' + kind));
-    output_write(key, name.data, name.size);
-    output_char(key, '\0');
-    output_write(key, layer.data, layer.size);
-    output_char(key, '\0');
-    output_write(key, shape.data, shape.size);
-}
-
-/* Names beyond these are one row: a program that makes up names must not fill the memory. */
-enum { MAX_ROWS = 200000 };
-#define FURTHER_NAMES TEXT("(further names)")
-
-/* The row of a key, made if there is none. */
-static struct side_row *row_for(struct diff_side *side, enum diff_kind kind, struct text name,
-                                struct text layer, struct text shape)
-{
-    struct output key;
-    output_memory(&key);
-    put_row_key(&key, kind, name, layer, shape);
-    uint32_t id = intern_find(&side->keys, (struct text){key.data, key.size});
-    bool is_further =
-        id == INTERN_NONE && side->rows.count >= MAX_ROWS && !text_equal(name, FURTHER_NAMES);
-    if (id == INTERN_NONE && !is_further) {
-        id = intern_add(&side->keys, (struct text){key.data, key.size});
-        *array_push(&side->rows) = (struct side_row){.kind = kind,
-                                                     .name = keep(side, name),
-                                                     .layer = keep(side, layer),
-                                                     .shape = keep(side, shape),
-                                                     .inclusive = NAN};
-    }
-    output_discard(&key);
-    return is_further ? row_for(side, kind, FURTHER_NAMES, TEXT(""), TEXT(""))
-                      : &side->rows.items[id - 1];
-}
-
-static void add_value(struct side_row *row, uint32_t step, double count, double amount)
-{
-    struct step_value *value = array_push(&row->values);
-    *value = (struct step_value){.step = step, .count = count, .amount = amount};
-}
-
-/* A figure of a step, which is a mean over devices already. */
-static void add_step_row(struct diff_side *side, const char *name, uint32_t step, double ns)
-{
-    struct side_row *row = row_for(side, DIFF_STEPS, text_of(name), TEXT(""), TEXT(""));
-    row->count += 1;
-    row->amount += ns;
-    add_value(row, step, 1, ns);
-}
-
 static void take_step(struct reading *reading, const struct sql_result *result, size_t row,
                       enum diff_kind kind)
 {
@@ -294,28 +184,6 @@ static void take_step(struct reading *reading, const struct sql_result *result, 
     double idle = number_of(sql_value(result, row, IDLE));
     if (!isnan(idle))
         add_step_row(side, "device idle", index, idle);
-}
-
-static void take_value(struct reading *reading, const struct sql_result *result, size_t at,
-                       enum diff_kind kind)
-{
-    enum { NAME, LAYER, SHAPE, STEP, COUNT, AMOUNT, INCLUSIVE, IS_COMMUNICATION };
-    struct side_row *row = row_for(reading->side, kind, sql_value(result, at, NAME),
-                                   sql_value(result, at, LAYER), sql_value(result, at, SHAPE));
-    double count = number_of(sql_value(result, at, COUNT));
-    double amount = number_of(sql_value(result, at, AMOUNT));
-    double inclusive = number_of(sql_value(result, at, INCLUSIVE));
-    double step_id = number_of(sql_value(result, at, STEP));
-    row->count += count;
-    row->amount += amount;
-    if (!isnan(inclusive))
-        row->inclusive = inclusive + (isnan(row->inclusive) ? 0 : row->inclusive);
-    row->is_communication |= text_equal(sql_value(result, at, IS_COMMUNICATION), TEXT("true"));
-    uint32_t step = isnan(step_id) ? IDMAP_NONE : idmap_get(&reading->steps, (uint64_t)step_id);
-    if (step == IDMAP_NONE)
-        return;
-    double devices = reading->side->steps.items[step].devices;
-    add_value(row, step, count / devices, amount / devices);
 }
 
 static void take_devices(struct reading *reading, const struct sql_result *result, size_t row,
@@ -364,50 +232,25 @@ static bool read_all(struct reading *reading, struct error *err)
         {memory_sql, take_value, DIFF_MEMORY},
     };
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-        if (!run_query(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
+        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
             return false;
     return true;
 }
 
-bool diff_read(struct diff_side **side, const char *name, struct sql_connection *connection,
-               struct error *err)
+bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,
+                       struct error *err)
 {
-    struct reading reading = {.side = mem_zeroed(1, sizeof *reading.side),
-                              .connection = connection};
-    reading.side->name = mem_copy_text(name, strlen(name));
-    intern_init(&reading.side->keys);
-    output_memory(&reading.missing);
+    struct reading reading = reading_begin(name, connection);
     struct present_tables *present;
     bool ok = present_find(&present, connection, err);
     if (ok) {
-        missing_put(&reading.missing, present, tables, sizeof tables / sizeof *tables);
+        missing_put(&reading.definitions, present, tables, sizeof tables / sizeof *tables);
         present_free(present);
         ok = read_all(&reading, err);
     }
-    output_discard(&reading.missing);
-    idmap_free(&reading.steps);
     if (ok) {
         number_steps(reading.side);
         leave_out_warmup(reading.side);
-        *side = reading.side;
-    } else {
-        diff_side_free(reading.side);
     }
-    return ok;
-}
-
-void diff_side_free(struct diff_side *side)
-{
-    struct side_row *row;
-    if (!side)
-        return;
-    array_each (row, &side->rows)
-        array_free(&row->values);
-    array_free(&side->rows);
-    array_free(&side->steps);
-    intern_free(&side->keys);
-    arena_free(&side->texts);
-    mem_free(side->name);
-    mem_free(side->device_name);
-    mem_free(side);
+    return reading_end(&reading, ok, side);
 }

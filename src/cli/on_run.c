@@ -1,0 +1,41 @@
+/*
+ * Has the analysis of a run made, and something done with it.
+ */
+#include "cli/on_run.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A line on the terminal that says which stage is at work, after the first second. */
+struct stage_progress {
+    time_t started;
+    bool is_shown;
+};
+
+static void show_stage(void *context, const char *stage, size_t done, size_t count)
+{
+    struct stage_progress *progress = context;
+    if (!isatty(STDERR_FILENO) || time(NULL) - progress->started < 2)
+        return;
+    progress->is_shown = true;
+    fprintf(stderr, "\r\033[Kanalysing: %3zu %% %s", done * 100 / count, stage);
+}
+
+int on_run(const struct run_call *call, struct error *err)
+{
+    struct stage_progress progress = {.started = time(NULL)};
+    struct fleet_analysis_options options = call->options;
+    struct fleet_analysis *analysis;
+    options.progress = show_stage;
+    options.context = &progress;
+    if (!fleet_analysis_open(&analysis, &options, err))
+        return EXIT_FAILED;
+    struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
+    bool ok = fleet_analyze(analysis, &options, err) && call->run(call->context, analysis, err);
+    bool was_interrupted = interrupt_stop(interrupt);
+    fleet_analysis_close(analysis);
+    if (progress.is_shown)
+        fputs("\r\033[K", stderr);
+    return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
+}

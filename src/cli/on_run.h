@@ -1,0 +1,19 @@
+/*
+ * Commands that ask the analysis of a run of many ranks.
+ */
+#ifndef KYMO_CLI_ON_RUN_H
+#define KYMO_CLI_ON_RUN_H
+
+#include "cli/cli.h"
+#include "fleet/fleet.h"
+
+/* Opens the analysis, makes its results if need be, which is shown on the terminal, and calls run
+ * with it. Returns the exit code; prints nothing on failure. */
+struct run_call {
+    struct fleet_analysis_options options;
+    bool (*run)(void *context, struct fleet_analysis *analysis, struct error *err);
+    void *context;
+};
+int on_run(const struct run_call *call, struct error *err);
+
+#endif
