@@ -5,6 +5,7 @@
 
 #include "serve/hit_cache.h"
 #include "serve/jobs.h"
+#include "serve/rank_profiles.h"
 #include "store/store.h"
 
 #include <poll.h>
@@ -21,9 +22,8 @@ enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000, POLL_MS = 100 };
 struct opened {
     struct open_profiles *open_profiles;
     char *name, *directory;
-    dev_t device;
-    ino_t inode;
-    struct timespec changed;
+    char *mark; /* file of the rank that the directory has links for, NULL for other profiles */
+    struct stat status; /* of the mark, or of the directory */
     unsigned users;
     bool is_stale; /* replaced or deleted: not for new users */
     int64_t used_ms;
@@ -65,6 +65,9 @@ static void opened_free(struct opened *opened)
     timeline_close(opened->timeline);
     hit_cache_free(&opened->hits);
     pthread_mutex_destroy(&opened->lock);
+    if (opened->mark)
+        folder_remove(opened->directory);
+    mem_free(opened->mark);
     mem_free(opened->name);
     mem_free(opened->directory);
     mem_free(opened);
@@ -175,45 +178,100 @@ void open_profiles_stop(struct open_profiles *open_profiles)
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 static bool is_same(const struct opened *opened, const char *name, const struct stat *status)
 {
     return !opened->is_stale && strcmp(opened->name, name) == 0 &&
-           opened->inode == status->st_ino && opened->device == status->st_dev &&
-           opened->changed.tv_sec == status->st_mtim.tv_sec &&
-           opened->changed.tv_nsec == status->st_mtim.tv_nsec;
+           is_same_file(&opened->status, status);
 }
 
-/* A reference to the directory's cache entry, which is made if there is none. Takes over the path.
- */
-static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
-                                   char *directory, const struct stat *status)
+/* Call with the lock held. */
+static struct opened *find_opened(struct open_profiles *open_profiles, const char *name,
+                                  const struct stat *status)
 {
-    pthread_mutex_lock(&open_profiles->lock);
     struct opened *found = NULL;
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
         if (is_same(opened, name, status))
             found = opened;
         else if (strcmp(opened->name, name) == 0)
             opened->is_stale = true;
+    return found;
+}
+
+/* A reference to the directory's cache entry, which is made if there is none. Takes over the path,
+ * and that of a rank's mark. */
+static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
+                                   char *directory, char *mark, const struct stat *status)
+{
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *found = find_opened(open_profiles, name, status);
     if (!found) {
         found = mem_zeroed(1, sizeof *found);
         *found = (struct opened){.open_profiles = open_profiles,
                                  .name = mem_copy_text(name, strlen(name)),
                                  .directory = directory,
-                                 .device = status->st_dev,
-                                 .inode = status->st_ino,
-                                 .changed = status->st_mtim,
+                                 .mark = mark,
+                                 .status = *status,
                                  .next = open_profiles->opened};
         pthread_mutex_init(&found->lock, NULL);
         intern_init(&found->columns);
         hit_cache_init(&found->hits);
         open_profiles->opened = found;
-        directory = NULL;
+        directory = mark = NULL;
     }
     found->users++;
     pthread_mutex_unlock(&open_profiles->lock);
+    if (mark)
+        folder_remove(directory); /* another request was faster */
+    mem_free(mark);
     mem_free(directory);
     return found;
+}
+
+/* A reference to a rank that is open and is still the same. It saves looking for the rank, which
+ * takes time in proportion to the machines of its run. */
+static struct opened *share_rank(struct open_profiles *open_profiles, const char *name)
+{
+    struct stat status;
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *opened = open_profiles->opened;
+    while (opened && (!opened->mark || opened->is_stale || strcmp(opened->name, name) != 0))
+        opened = opened->next;
+    bool is_there = opened && lstat(opened->mark, &status) == 0;
+    opened = is_there ? find_opened(open_profiles, name, &status) : NULL;
+    if (opened)
+        opened->users++;
+    pthread_mutex_unlock(&open_profiles->lock);
+    return opened;
+}
+
+static struct opened *open_rank(struct request *request, const char *name, struct reply *reply)
+{
+    struct server *server = request->server;
+    struct served_rank rank;
+    struct stat before, after;
+    struct opened *opened = share_rank(server->open_profiles, name);
+    if (opened || !served_rank_find(&rank, server, name, reply))
+        return opened;
+    bool is_there = lstat(rank.mark, &before) == 0;
+    char *directory = rank_links_make(server->rank_links, &rank, reply);
+    /* Links that were made while the rank was replaced may be of both. */
+    if (directory &&
+        (!is_there || lstat(rank.mark, &after) != 0 || !is_same_file(&before, &after))) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again", name);
+        folder_remove(directory);
+        mem_free(directory);
+    } else if (directory) {
+        opened = share_opened(server->open_profiles, name, directory, rank.mark, &before);
+        rank.mark = NULL;
+    }
+    served_rank_free(&rank);
+    return opened;
 }
 
 struct opened *open_profile(struct request *request, struct reply *reply)
@@ -227,6 +285,8 @@ struct opened *open_profile_named(struct request *request, const char *name, str
     struct error err;
     struct stat status;
     char *directory;
+    if (is_rank_name(name))
+        return open_rank(request, name, reply);
     if (!profile_directory(request->server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
         return NULL;
@@ -236,7 +296,7 @@ struct opened *open_profile_named(struct request *request, const char *name, str
         mem_free(directory);
         return NULL;
     }
-    return share_opened(open_profiles, name, directory, &status);
+    return share_opened(open_profiles, name, directory, NULL, &status);
 }
 
 struct opened *open_results(struct request *request, const char *name, const char *directory,
@@ -248,7 +308,7 @@ struct opened *open_results(struct request *request, const char *name, const cha
         return NULL;
     }
     return share_opened(request->server->open_profiles, name,
-                        mem_copy_text(directory, strlen(directory)), &status);
+                        mem_copy_text(directory, strlen(directory)), NULL, &status);
 }
 
 void close_profile(struct opened *opened)
@@ -267,6 +327,16 @@ const char *opened_directory(const struct opened *opened)
     return opened->directory;
 }
 
+const struct stat *opened_status(const struct opened *opened)
+{
+    return &opened->status;
+}
+
+bool opened_is_rank(const struct opened *opened)
+{
+    return opened->mark != NULL;
+}
+
 struct hit_cache *opened_hits(struct opened *opened)
 {
     return &opened->hits;
@@ -275,7 +345,7 @@ struct hit_cache *opened_hits(struct opened *opened)
 bool reply_if_gone(const struct opened *opened, struct reply *reply)
 {
     struct stat status;
-    bool is_there = lstat(opened->directory, &status) == 0;
+    bool is_there = lstat(opened->mark ? opened->mark : opened->directory, &status) == 0;
     pthread_mutex_lock(&opened->open_profiles->lock);
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
@@ -293,6 +363,18 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
 }
 
+static void reply_no_timeline(const struct opened *opened, const char *path, struct reply *reply,
+                              const struct error *err)
+{
+    if (reply_if_gone(opened, reply))
+        return;
+    if (opened->mark && access(path, F_OK) != 0)
+        reply_error(reply, MHD_HTTP_CONFLICT,
+                    "'%s' has no timeline: the dataset has only its tables", opened->name);
+    else
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
+}
+
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
 {
     struct error err;
@@ -302,7 +384,7 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
         if (!timeline_open(&opened->timeline, path, &err)) {
             opened->timeline = NULL;
             if (reply)
-                reply_unreadable(opened, reply, &err);
+                reply_no_timeline(opened, path, reply, &err);
         }
         mem_free(path);
     }
