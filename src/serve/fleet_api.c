@@ -321,9 +321,8 @@ static bool put_collectives(struct run_query *query, struct json *json, uint64_t
     output_memory(&sql);
     output_format(&sql,
                   "SELECT %s, ranks, group_size, is_complete, skew_ns, last_rank, last_device, "
-                  "waited_ns, transfer_ns, bytes, bus_bandwidth, first_arrival_ns, "
-                  "last_arrival_ns, end_ns FROM CollectiveMatch WHERE step = %" PRIu64
-                  " AND ranks > 1 ORDER BY %s LIMIT %d",
+                  "waited_ns, transfer_ns, bytes, bus_bandwidth FROM CollectiveMatch WHERE step = "
+                  "%" PRIu64 " AND ranks > 1 ORDER BY %s LIMIT %d",
                   match_columns, step, match_order, MAX_STEP_COLLECTIVES);
     bool ok = put_rows(query, json, "collectives", &sql, reply);
     output_format(&sql,
@@ -332,8 +331,8 @@ static bool put_collectives(struct run_query *query, struct json *json, uint64_t
                   match_columns, step, match_order, chosen);
     output_format(&sql,
                   "SELECT rank, device_idx AS device, instance AS machine, skew_ns + transfer_ns - "
-                  "duration_ns AS arrival_ns, duration_ns, duration_ns - transfer_ns AS waited_ns "
-                  "FROM Arrival JOIN chosen USING (%s) ORDER BY rank, device_idx",
+                  "duration_ns AS arrival_ns, duration_ns, duration_ns - transfer_ns AS waited_ns, "
+                  "start_ns, end_ns FROM Arrival JOIN chosen USING (%s) ORDER BY rank, device_idx",
                   match_columns);
     ok = ok && put_rows(query, json, "arrivals", &sql, reply);
     output_discard(&sql);
