@@ -66,10 +66,11 @@ static void opened_free(struct opened *opened)
     hit_cache_free(&opened->hits);
     pthread_mutex_destroy(&opened->lock);
     if (opened->mark)
-        folder_remove(opened->directory);
+        rank_links_remove(opened->directory);
+    else
+        mem_free(opened->directory);
     mem_free(opened->mark);
     mem_free(opened->name);
-    mem_free(opened->directory);
     mem_free(opened);
 }
 
@@ -227,9 +228,10 @@ static struct opened *share_opened(struct open_profiles *open_profiles, const ch
     found->users++;
     pthread_mutex_unlock(&open_profiles->lock);
     if (mark)
-        folder_remove(directory); /* another request was faster */
+        rank_links_remove(directory); /* another request was faster */
+    else
+        mem_free(directory);
     mem_free(mark);
-    mem_free(directory);
     return found;
 }
 
@@ -264,8 +266,7 @@ static struct opened *open_rank(struct request *request, const char *name, struc
     if (directory &&
         (!is_there || lstat(rank.mark, &after) != 0 || !is_same_file(&before, &after))) {
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again", name);
-        folder_remove(directory);
-        mem_free(directory);
+        rank_links_remove(directory);
     } else if (directory) {
         opened = share_opened(server->open_profiles, name, directory, rank.mark, &before);
         rank.mark = NULL;

@@ -171,25 +171,45 @@ static bool make_folder(struct rank_links *links, struct error *err)
     return ok;
 }
 
+/* In a directory of its own, as exports are named after the last part of the path. */
+static char *make_directory(const struct rank_links *links, const char *place, struct error *err)
+{
+    char *parent = path_format("%s/XXXXXX", links->folder);
+    bool ok =
+        mkdtemp(parent) ||
+        error_in_file(err, links->folder, "cannot create a directory in it: %s", strerror(errno));
+    char *directory = path_format("%s%s", parent, strrchr(place, '/')); /* …/rank=3 */
+    if (ok && !folder_make(directory, err)) {
+        ok = false;
+        folder_remove(parent);
+    }
+    mem_free(parent);
+    if (ok)
+        return directory;
+    mem_free(directory);
+    return NULL;
+}
+
 char *rank_links_make(struct rank_links *links, const struct served_rank *rank, struct reply *reply)
 {
     struct error err;
     pthread_mutex_lock(&links->lock);
     bool ok = links->folder || make_folder(links, &err);
     pthread_mutex_unlock(&links->lock);
-    char *directory = ok ? path_format("%s/XXXXXX", links->folder) : NULL;
-    if (ok && !mkdtemp(directory))
-        ok = error_in_file(&err, links->folder, "cannot create a directory in it: %s",
-                           strerror(errno));
-    else if (ok && !rank_link(rank->dataset, rank->place, directory, &err)) {
-        folder_remove(directory);
-        ok = false;
-    }
-    if (ok)
+    char *directory = ok ? make_directory(links, rank->place, &err) : NULL;
+    if (directory && rank_link(rank->dataset, rank->place, directory, &err))
         return directory;
-    mem_free(directory);
+    if (directory)
+        rank_links_remove(directory);
     reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
     return NULL;
+}
+
+void rank_links_remove(char *directory)
+{
+    *strrchr(directory, '/') = '\0';
+    folder_remove(directory);
+    mem_free(directory);
 }
 
 uint64_t rank_links_size(const char *directory)

@@ -28,10 +28,11 @@ bool served_rank_find(struct served_rank *rank, const struct server *server, con
                       struct reply *reply);
 void served_rank_free(struct served_rank *rank);
 
-/* A new directory with links to the rank's files, NULL with the reply set on failure. Remove it
- * with folder_remove, free the path with mem_free. */
+/* A new directory with links to the rank's files, NULL with the reply set on failure. */
 char *rank_links_make(struct rank_links *links, const struct served_rank *rank,
                       struct reply *reply);
+/* Removes it, and frees the path. */
+void rank_links_remove(char *directory);
 /* The size of the files that a directory links to. */
 uint64_t rank_links_size(const char *directory);
 
