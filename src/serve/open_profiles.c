@@ -244,7 +244,10 @@ static struct opened *share_rank(struct open_profiles *open_profiles, const char
     struct opened *opened = open_profiles->opened;
     while (opened && (!opened->mark || opened->is_stale || strcmp(opened->name, name) != 0))
         opened = opened->next;
-    bool is_there = opened && lstat(opened->mark, &status) == 0;
+    bool is_there =
+        opened && lstat(opened->mark, &status) == 0 && file_is_directory(opened->directory);
+    if (opened && !is_there)
+        opened->is_stale = true;
     opened = is_there ? find_opened(open_profiles, name, &status) : NULL;
     if (opened)
         opened->users++;

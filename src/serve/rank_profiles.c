@@ -147,10 +147,16 @@ static void remove_stale(const char *parent)
         closedir(stream);
 }
 
-/* Call with the lock held. */
+/* Makes it again if somebody removed it. Call with the lock held. */
 static bool make_folder(struct rank_links *links, struct error *err)
 {
     enum { TRIES = 10 }; /* another server may take it for a stale one before it is locked */
+    if (links->folder && file_is_directory(links->folder))
+        return true;
+    if (links->folder)
+        close(links->folder_lock);
+    mem_free(links->folder);
+    links->folder = NULL;
     char *parent = path_format("%s/" LINKS_FOLDER, links->server->data_path);
     bool ok = folder_make(parent, err);
     if (ok)
@@ -194,9 +200,8 @@ char *rank_links_make(struct rank_links *links, const struct served_rank *rank, 
 {
     struct error err;
     pthread_mutex_lock(&links->lock);
-    bool ok = links->folder || make_folder(links, &err);
+    char *directory = make_folder(links, &err) ? make_directory(links, rank->place, &err) : NULL;
     pthread_mutex_unlock(&links->lock);
-    char *directory = ok ? make_directory(links, rank->place, &err) : NULL;
     if (directory && rank_link(rank->dataset, rank->place, directory, &err))
         return directory;
     if (directory)

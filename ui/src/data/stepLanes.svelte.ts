@@ -9,10 +9,10 @@ class OpenStepLanes {
   #key = ''
   #request = new LatestRequest()
 
-  /** What is shown stays until the answer comes, if it is of the same step. */
+  /** What is shown stays until the answer comes, if it is of the same run. */
   async load(dataset: string, run: string, step: number, lanes: string[]): Promise<void> {
     const signal = this.#request.begin()
-    const key = `${dataset}/${run}/${step}`
+    const key = `${dataset}/${run}`
     if (key !== this.#key) this.answer = null
     this.#key = key
     this.error = null
