@@ -83,4 +83,7 @@ enum {
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)
 
+/* Each kind of internal query has its own limit, so that slow exports do not block searches. */
+enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
+
 #endif

@@ -49,9 +49,6 @@ bool peer_has_closed(int socket);
 /* Its client has disconnected, or the server is stopping. */
 bool request_is_abandoned(const struct request *request);
 
-/* Each kind has its own limit, so that slow exports do not block searches. */
-enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
-
 /* An internal query: a connection that is interrupted when its client disconnects or its time is
  * up. */
 struct profile_query {

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+import threading
 import time
 import urllib.parse
 
@@ -190,6 +191,37 @@ def test_what_a_killed_server_left_is_removed_and_a_running_one_is_left_alone(ky
     assert [server.post(rank + "/sql", query)["rows"] for server in servers[1:]] == [[[1]]] * 2
     for server in servers[1:]:
         server.stop()
+
+
+def test_requests_side_by_side_see_a_rank_as_it_was_or_is(kymo, tmp_path):
+    """While a rank is replaced again and again: each answer is whole, or says what happened; other ranks do not notice."""
+    dataset, data = tmp_path / "runs", tmp_path / "data"
+    kymo.ok("fleet", "add", dataset, *CAPTURES.values(), "--run", "night")
+    server = Server(kymo, dataset, "--data-path", data, command="serve")
+    names = [f"profiles/{quoted(f'runs/run=night/rank={rank}')}" for rank in (0, 1)]
+    counts = {server.get(name)["events"] for name in names}
+    seen, over = [], threading.Event()
+
+    def ask(number):
+        while not over.is_set():
+            rank = number % 2
+            path, body = [("/tracks", None), ("/sql", {"query": "SELECT count(*) FROM SystemProfileEvents"}), ("/search?q=nccl", None)][number % 3]
+            answer = server.ask("POST" if body else "GET", names[rank] + path, body)
+            seen.append((rank, path, answer.status, answer.json))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for turn in range(6):
+        kymo.ok("fleet", "add", dataset, CAPTURES[turn % 2], "--run", "night", "--rank", 1, "--instance", f"node{turn % 3}", "--force")
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert {status for rank, _, status, _ in seen if rank == 0} == {200}
+    assert {status for rank, _, status, _ in seen if rank == 1} <= {200, 404, 409}
+    assert {json["rows"][0][0] for _, path, status, json in seen if path == "/sql" and status == 200} <= counts
+    assert server.get(names[1] + "/tracks")["tracks"]
+    server.stop()
 
 
 # --- lanes of a step ---
