@@ -58,17 +58,6 @@ char *rank_profile_name(const char *dataset, const char *run, int64_t rank)
     return path;
 }
 
-bool reply_if_rank(const struct request *request, struct reply *reply)
-{
-    const char *name = request->parameters[0];
-    if (!is_rank_name(name))
-        return false;
-    reply_error(reply, MHD_HTTP_CONFLICT,
-                "'%s' is a rank of a dataset, which the server only reads; kymo fleet changes it",
-                name);
-    return true;
-}
-
 /* Where the name of the rank begins, after that of the dataset; NULL if there is none. */
 static const char *rank_part(const char *name)
 {
@@ -113,6 +102,22 @@ void served_rank_free(struct served_rank *rank)
     mem_free(rank->place);
     mem_free(rank->mark);
     *rank = (struct served_rank){0};
+}
+
+bool reply_if_rank(const struct request *request, struct reply *reply)
+{
+    const char *name = request->parameters[0];
+    struct served_rank rank;
+    if (!is_rank_name(name))
+        return false;
+    if (served_rank_find(&rank, request->server, name, reply)) {
+        served_rank_free(&rank);
+        reply_error(reply, MHD_HTTP_CONFLICT,
+                    "'%s' is a rank of a dataset, which the server only reads; kymo fleet changes "
+                    "it",
+                    name);
+    }
+    return true;
 }
 
 static int lock_folder(const char *path)

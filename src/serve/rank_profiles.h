@@ -15,9 +15,6 @@ void rank_links_destroy(struct rank_links *links);
 bool is_rank_name(const char *name);
 /* Free with mem_free. */
 char *rank_profile_name(const char *dataset, const char *run, int64_t rank);
-/* Replies that a rank cannot be changed, if the request's profile is one. */
-bool reply_if_rank(const struct request *request, struct reply *reply);
-
 /* A rank that is there. */
 struct served_rank {
     char *dataset, *place; /* its path, and the rank's place in it */
@@ -27,6 +24,8 @@ struct served_rank {
 bool served_rank_find(struct served_rank *rank, const struct server *server, const char *name,
                       struct reply *reply);
 void served_rank_free(struct served_rank *rank);
+/* If the request's profile is a rank, replies that it cannot be changed, or that there is none. */
+bool reply_if_rank(const struct request *request, struct reply *reply);
 
 /* A new directory with links to the rank's files, NULL with the reply set on failure. */
 char *rank_links_make(struct rank_links *links, const struct served_rank *rank,

@@ -148,6 +148,8 @@ def test_a_rank_is_not_changed(server, dataset, method, path, body):
     assert answer.status == 409 and "is a rank of a dataset" in answer.error
     assert sorted(dataset.rglob("*")) == before and server.get(url(1))["status"] == "ready"
     assert not (server.data / "notes" / "team").exists()
+    answer = server.ask(method, url(8) + path, body)
+    assert answer.status == 404 and "no rank 8" in answer.error
 
 
 def test_a_rank_that_goes_or_is_replaced_is_noticed(kymo, tmp_path):
