@@ -56,6 +56,22 @@ bool dataset_add(const struct rank_addition *addition, const struct analysis *an
 /* Fails if a rank is there or is being added: what can be known before the capture is read. */
 bool dataset_is_free(const char *dataset, const char *run, int64_t rank, struct error *err);
 
+/* A rank as a profile. Its name in the dataset, "run=night/rank=3", with the run's name escaped as
+ * in paths; free it with mem_free. */
+char *rank_name(const char *run, int64_t rank);
+/* Reads such a name, exactly as it is written; free the run with mem_free. */
+bool rank_name_read(const char *name, char **run, int64_t *rank);
+/* Where a rank is, "run=night/instance=node7/rank=3"; fails if it is not there. Free it with
+ * mem_free. */
+bool rank_locate(const char *dataset, const char *run, int64_t rank, char **place,
+                 struct error *err);
+/* The file that is there as long as the rank is, and is another one when it was replaced; free the
+ * path with mem_free. */
+char *rank_mark(const char *dataset, const char *place);
+bool rank_has_timeline(const char *dataset, const struct rank_place *place);
+/* Links to the rank's files from a directory, under the names that a profile's files have. */
+bool rank_link(const char *dataset, const char *place, const char *directory, struct error *err);
+
 /* Removes the ranks of a run, or one of them (rank is -1 for all); says how many there were. */
 bool dataset_remove(const char *dataset, const char *run, int64_t rank, size_t *removed,
                     struct error *err);

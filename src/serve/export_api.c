@@ -71,10 +71,10 @@ static void fill_header(struct packed_file *file, const char *folder, const char
     snprintf(header + 148, 8, "%06o", sum);
 }
 
-static bool archive_add(struct archive *archive, const char *directory, const char *name)
+static bool archive_add(struct archive *archive, const struct opened *opened, const char *name)
 {
-    char *path = path_format("%s/%s", directory, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char *path = path_format("%s/%s", opened_directory(opened), name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (opened_is_rank(opened) ? 0 : O_NOFOLLOW));
     struct stat status;
     mem_free(path);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -138,12 +138,12 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     struct archive *archive = mem_zeroed(1, sizeof *archive);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         char *name = path_format("%s.parquet", table_schemas[i].name);
-        archive_add(archive, opened_directory(opened), name);
+        archive_add(archive, opened, name);
         mem_free(name);
     }
-    archive_add(archive, opened_directory(opened), TIMELINE_FILE);
-    archive_add(archive, opened_directory(opened), SUMMARY_FILE);
-    archive_add(archive, opened_directory(opened), MODULES_FILE);
+    archive_add(archive, opened, TIMELINE_FILE);
+    archive_add(archive, opened, SUMMARY_FILE);
+    archive_add(archive, opened, MODULES_FILE);
     archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
     put_file_name(reply, request->parameters[0], ".tar");

@@ -3,9 +3,8 @@
  * both, and what happened in a step.
  */
 #include "fleet/fleet.h"
-#include "serve/fleet_runs.h"
+#include "serve/fleet_query.h"
 #include "serve/handlers.h"
-#include "serve/open_profiles.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,67 +72,6 @@ void get_fleet_report(struct request *request, struct reply *reply)
     if (!ok)
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
     fleet_run_close(&run);
-}
-
-/* Queries on the results of the run that a request names. */
-struct run_query {
-    struct fleet_run run;
-    struct opened *opened;
-    struct profile_query query;
-};
-
-static bool run_query_begin(struct run_query *query, struct request *request, struct reply *reply)
-{
-    if (!fleet_run_open(&query->run, request, reply))
-        return false;
-    char *name = path_format("%s/%s", query->run.dataset, query->run.run);
-    query->opened = open_results(request, name, query->run.directory, reply);
-    mem_free(name);
-    if (query->opened &&
-        profile_query_begin(&query->query, query->opened, request, QUERY_SEARCH, reply))
-        return true;
-    close_profile(query->opened);
-    fleet_run_close(&query->run);
-    return false;
-}
-
-static void run_query_end(struct run_query *query)
-{
-    profile_query_end(&query->query);
-    close_profile(query->opened);
-    fleet_run_close(&query->run);
-}
-
-/* Rows of a query as a member of the JSON document, each a list of values. */
-static bool put_rows(struct run_query *query, struct json *json, const char *key,
-                     struct output *sql, struct reply *reply)
-{
-    bool ok = true;
-    struct sql_result *result = profile_query_run(&query->query, sql, reply);
-    if (!result)
-        return false;
-    size_t columns;
-    const struct sql_column *column = sql_columns(result, &columns);
-    json_key(json, key);
-    json_open(json, '[');
-    for (size_t rows; (rows = profile_query_next(&query->query, result, reply, &ok)) > 0;)
-        for (size_t row = 0; row < rows; row++) {
-            json_open(json, '{');
-            for (size_t i = 0; i < columns; i++) {
-                struct text value = sql_value(result, row, i);
-                json_key(json, column[i].name);
-                if (!value.data)
-                    json_null(json);
-                else if (column[i].kind == SQL_NUMBER || column[i].kind == SQL_BOOLEAN)
-                    json_raw(json, value);
-                else
-                    json_text(json, value);
-            }
-            json_close(json, '}');
-        }
-    json_close(json, ']');
-    sql_free(result);
-    return ok;
 }
 
 /* How lanes follow one another. */
@@ -393,8 +331,8 @@ static bool put_collectives(struct run_query *query, struct json *json, uint64_t
                   match_columns, step, match_order, chosen);
     output_format(&sql,
                   "SELECT rank, device_idx AS device, instance AS machine, skew_ns + transfer_ns - "
-                  "duration_ns AS arrival_ns, duration_ns, duration_ns - transfer_ns AS waited_ns "
-                  "FROM Arrival JOIN chosen USING (%s) ORDER BY rank, device_idx",
+                  "duration_ns AS arrival_ns, duration_ns, duration_ns - transfer_ns AS waited_ns, "
+                  "start_ns, end_ns FROM Arrival JOIN chosen USING (%s) ORDER BY rank, device_idx",
                   match_columns);
     ok = ok && put_rows(query, json, "arrivals", &sql, reply);
     output_discard(&sql);
@@ -428,15 +366,9 @@ static bool put_step(struct run_query *query, struct json *json, uint64_t step, 
 void get_fleet_step(struct request *request, struct reply *reply)
 {
     struct run_query query;
-    uint64_t collective = 0;
-    char *end;
-    const char *text = request->parameters[2];
-    unsigned long long step = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || step > INT64_MAX) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "no step '%s'", text);
-        return;
-    }
-    if (!request_number(request, reply, "collective", MAX_STEP_COLLECTIVES, &collective) ||
+    uint64_t step, collective = 0;
+    if (!read_step(request, reply, &step) ||
+        !request_number(request, reply, "collective", MAX_STEP_COLLECTIVES, &collective) ||
         !run_query_begin(&query, request, reply))
         return;
     struct json json = reply_json(reply);

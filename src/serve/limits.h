@@ -75,11 +75,15 @@ enum {
     MAX_HEATMAP_SIDE = 4096,
     MAX_HEATMAP_CELLS = 1 << 20,
     MAX_STEP_COLLECTIVES = 2000, /* of a step of a run */
+    MAX_STEP_LANES = 64,         /* that are asked for at once */
     MAX_FLEET_DEPTH = 4,         /* datasets are looked for this deep in the log directory */
     MAX_DATASETS = 1000,
     RUN_WAIT_MS = 600000, /* for a run to be processed */
 };
 /* Per profile; beyond this DuckDB spills to disk. */
 #define ENGINE_MEMORY ((size_t)256 << 20)
+
+/* Each kind of internal query has its own limit, so that slow exports do not block searches. */
+enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
 
 #endif

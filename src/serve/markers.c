@@ -5,6 +5,7 @@
 
 #include "serve/notes.h"
 #include "serve/open_profiles.h"
+#include "serve/rank_profiles.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +17,8 @@
 enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 #define SUFFIX ".json"
 
-/* Profile names contain no slash and do not start with a dot, so they are safe as folder names. */
+/* Profile names contain no slash and do not start with a dot, so they are safe as folder names.
+ * Those of ranks, which have slashes, are checked by open_profile; nothing is written for them. */
 static char *notes_folder(const struct server *server, const char *name)
 {
     return path_format("%s/notes/%s", server->data_path, name);
@@ -207,6 +209,8 @@ static size_t count_sets(const char *folder)
 
 void put_markers(struct request *request, struct reply *reply)
 {
+    if (reply_if_rank(request, reply))
+        return;
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL, *folder = sets_folder(request);
     struct text body = {request->body.data, request->body.size};
@@ -236,6 +240,8 @@ void put_markers(struct request *request, struct reply *reply)
 
 void delete_markers(struct request *request, struct reply *reply)
 {
+    if (reply_if_rank(request, reply))
+        return;
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     if (path && unlink(path) == 0)

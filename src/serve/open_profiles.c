@@ -1,10 +1,11 @@
 /*
- * The cache of open profiles, and the internal queries on them.
+ * The cache of open profiles.
  */
 #include "serve/open_profiles.h"
 
-#include "serve/hit_cache.h"
 #include "serve/jobs.h"
+#include "serve/opened.h"
+#include "serve/rank_profiles.h"
 #include "store/store.h"
 
 #include <poll.h>
@@ -14,36 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000, POLL_MS = 100 };
+enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000 };
 /* Resident memory of the process above which mapped files are released. */
 #define MAX_RESIDENT (144L << 20)
-
-struct opened {
-    struct open_profiles *open_profiles;
-    char *name, *directory;
-    dev_t device;
-    ino_t inode;
-    struct timespec changed;
-    unsigned users;
-    bool is_stale; /* replaced or deleted: not for new users */
-    int64_t used_ms;
-    pthread_mutex_t lock; /* guards timeline and database */
-    struct timeline *timeline;
-    struct sql_database *database;
-    struct intern columns; /* "table.column"; read with the database */
-    struct hit_cache hits;
-    struct opened *next;
-};
-
-struct open_profiles {
-    struct server *server;
-    pthread_mutex_t lock;
-    pthread_cond_t freed; /* signalled when a query slot is released */
-    struct opened *opened;
-    struct profile_query *queries;
-    unsigned running[QUERY_KINDS], max_running[QUERY_KINDS], waiting;
-    bool is_stopping;
-};
 
 struct open_profiles *open_profiles_create(struct server *server)
 {
@@ -65,8 +39,12 @@ static void opened_free(struct opened *opened)
     timeline_close(opened->timeline);
     hit_cache_free(&opened->hits);
     pthread_mutex_destroy(&opened->lock);
+    if (opened->mark)
+        rank_links_remove(opened->directory);
+    else
+        mem_free(opened->directory);
+    mem_free(opened->mark);
     mem_free(opened->name);
-    mem_free(opened->directory);
     mem_free(opened);
 }
 
@@ -175,45 +153,103 @@ void open_profiles_stop(struct open_profiles *open_profiles)
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 static bool is_same(const struct opened *opened, const char *name, const struct stat *status)
 {
     return !opened->is_stale && strcmp(opened->name, name) == 0 &&
-           opened->inode == status->st_ino && opened->device == status->st_dev &&
-           opened->changed.tv_sec == status->st_mtim.tv_sec &&
-           opened->changed.tv_nsec == status->st_mtim.tv_nsec;
+           is_same_file(&opened->status, status);
 }
 
-/* A reference to the directory's cache entry, which is made if there is none. Takes over the path.
- */
-static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
-                                   char *directory, const struct stat *status)
+/* Call with the lock held. */
+static struct opened *find_opened(struct open_profiles *open_profiles, const char *name,
+                                  const struct stat *status)
 {
-    pthread_mutex_lock(&open_profiles->lock);
     struct opened *found = NULL;
     for (struct opened *opened = open_profiles->opened; opened; opened = opened->next)
         if (is_same(opened, name, status))
             found = opened;
         else if (strcmp(opened->name, name) == 0)
             opened->is_stale = true;
+    return found;
+}
+
+/* A reference to the directory's cache entry, which is made if there is none. Takes over the path,
+ * and that of a rank's mark. */
+static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
+                                   char *directory, char *mark, const struct stat *status)
+{
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *found = find_opened(open_profiles, name, status);
     if (!found) {
         found = mem_zeroed(1, sizeof *found);
         *found = (struct opened){.open_profiles = open_profiles,
                                  .name = mem_copy_text(name, strlen(name)),
                                  .directory = directory,
-                                 .device = status->st_dev,
-                                 .inode = status->st_ino,
-                                 .changed = status->st_mtim,
+                                 .mark = mark,
+                                 .status = *status,
                                  .next = open_profiles->opened};
         pthread_mutex_init(&found->lock, NULL);
         intern_init(&found->columns);
         hit_cache_init(&found->hits);
         open_profiles->opened = found;
-        directory = NULL;
+        directory = mark = NULL;
     }
     found->users++;
     pthread_mutex_unlock(&open_profiles->lock);
-    mem_free(directory);
+    if (mark)
+        rank_links_remove(directory); /* another request was faster */
+    else
+        mem_free(directory);
+    mem_free(mark);
     return found;
+}
+
+/* A reference to a rank that is open and is still the same. It saves looking for the rank, which
+ * takes time in proportion to the machines of its run. */
+static struct opened *share_rank(struct open_profiles *open_profiles, const char *name)
+{
+    struct stat status;
+    pthread_mutex_lock(&open_profiles->lock);
+    struct opened *opened = open_profiles->opened;
+    while (opened && (!opened->mark || opened->is_stale || strcmp(opened->name, name) != 0))
+        opened = opened->next;
+    bool is_there =
+        opened && lstat(opened->mark, &status) == 0 && file_is_directory(opened->directory);
+    if (opened && !is_there)
+        opened->is_stale = true;
+    opened = is_there ? find_opened(open_profiles, name, &status) : NULL;
+    if (opened)
+        opened->users++;
+    pthread_mutex_unlock(&open_profiles->lock);
+    return opened;
+}
+
+static struct opened *open_rank(struct request *request, const char *name, struct reply *reply)
+{
+    struct server *server = request->server;
+    struct served_rank rank;
+    struct stat before, after;
+    struct opened *opened = share_rank(server->open_profiles, name);
+    if (opened || !served_rank_find(&rank, server, name, reply))
+        return opened;
+    bool is_there = lstat(rank.mark, &before) == 0;
+    char *directory = rank_links_make(server->rank_links, &rank, reply);
+    /* Links that were made while the rank was replaced may be of both. */
+    if (directory &&
+        (!is_there || lstat(rank.mark, &after) != 0 || !is_same_file(&before, &after))) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again", name);
+        rank_links_remove(directory);
+    } else if (directory) {
+        opened = share_opened(server->open_profiles, name, directory, rank.mark, &before);
+        rank.mark = NULL;
+    }
+    served_rank_free(&rank);
+    return opened;
 }
 
 struct opened *open_profile(struct request *request, struct reply *reply)
@@ -227,6 +263,8 @@ struct opened *open_profile_named(struct request *request, const char *name, str
     struct error err;
     struct stat status;
     char *directory;
+    if (is_rank_name(name))
+        return open_rank(request, name, reply);
     if (!profile_directory(request->server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
         return NULL;
@@ -236,7 +274,7 @@ struct opened *open_profile_named(struct request *request, const char *name, str
         mem_free(directory);
         return NULL;
     }
-    return share_opened(open_profiles, name, directory, &status);
+    return share_opened(open_profiles, name, directory, NULL, &status);
 }
 
 struct opened *open_results(struct request *request, const char *name, const char *directory,
@@ -248,7 +286,7 @@ struct opened *open_results(struct request *request, const char *name, const cha
         return NULL;
     }
     return share_opened(request->server->open_profiles, name,
-                        mem_copy_text(directory, strlen(directory)), &status);
+                        mem_copy_text(directory, strlen(directory)), NULL, &status);
 }
 
 void close_profile(struct opened *opened)
@@ -267,6 +305,16 @@ const char *opened_directory(const struct opened *opened)
     return opened->directory;
 }
 
+const struct stat *opened_status(const struct opened *opened)
+{
+    return &opened->status;
+}
+
+bool opened_is_rank(const struct opened *opened)
+{
+    return opened->mark != NULL;
+}
+
 struct hit_cache *opened_hits(struct opened *opened)
 {
     return &opened->hits;
@@ -275,7 +323,7 @@ struct hit_cache *opened_hits(struct opened *opened)
 bool reply_if_gone(const struct opened *opened, struct reply *reply)
 {
     struct stat status;
-    bool is_there = lstat(opened->directory, &status) == 0;
+    bool is_there = lstat(opened->mark ? opened->mark : opened->directory, &status) == 0;
     pthread_mutex_lock(&opened->open_profiles->lock);
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
@@ -293,6 +341,18 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
 }
 
+static void reply_no_timeline(const struct opened *opened, const char *path, struct reply *reply,
+                              const struct error *err)
+{
+    if (reply_if_gone(opened, reply))
+        return;
+    if (opened->mark && access(path, F_OK) != 0)
+        reply_error(reply, MHD_HTTP_CONFLICT,
+                    "'%s' has no timeline: the dataset has only its tables", opened->name);
+    else
+        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, err);
+}
+
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
 {
     struct error err;
@@ -302,190 +362,11 @@ struct timeline *opened_timeline(struct opened *opened, struct reply *reply)
         if (!timeline_open(&opened->timeline, path, &err)) {
             opened->timeline = NULL;
             if (reply)
-                reply_unreadable(opened, reply, &err);
+                reply_no_timeline(opened, path, reply, &err);
         }
         mem_free(path);
     }
     struct timeline *timeline = opened->timeline;
     pthread_mutex_unlock(&opened->lock);
     return timeline;
-}
-
-static bool read_columns(struct opened *opened, struct error *err)
-{
-    struct sql_connection *connection;
-    struct sql_result *result = NULL;
-    size_t rows = 1;
-    if (!sql_connect(&connection, opened->database, err))
-        return false;
-    bool ok = sql_query(&result, connection,
-                        "SELECT table_name || '.' || column_name FROM duckdb_columns()", err);
-    while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
-        for (size_t row = 0; row < rows; row++)
-            intern_add(&opened->columns, sql_value(result, row, 0));
-    sql_free(result);
-    sql_disconnect(connection);
-    return ok;
-}
-
-static struct sql_database *opened_database(struct opened *opened, struct error *err)
-{
-    struct sql_limits limits = {.memory_bytes = ENGINE_MEMORY};
-    pthread_mutex_lock(&opened->lock);
-    if (!opened->database) {
-        if (!sql_open_within(&opened->database, opened->directory, &limits, err)) {
-            opened->database = NULL;
-        } else if (!read_columns(opened, err)) {
-            sql_close(opened->database);
-            opened->database = NULL;
-        }
-    }
-    struct sql_database *database = opened->database;
-    pthread_mutex_unlock(&opened->lock);
-    return database;
-}
-
-/* Call with the lock held; it is released while waiting. */
-static void wait_for_slot(struct open_profiles *open_profiles)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
-}
-
-/* Bounds concurrent queries: more would only slow each other down. */
-static bool acquire_slot(struct open_profiles *open_profiles, const struct profile_query *query,
-                         struct reply *reply)
-{
-    const unsigned *running = &open_profiles->running[query->kind],
-                   limit = open_profiles->max_running[query->kind];
-    int64_t deadline = now_ms() + SEARCH_WAIT_MS;
-    pthread_mutex_lock(&open_profiles->lock);
-    if (*running >= limit && open_profiles->waiting < MAX_WAITING_SEARCHES) {
-        open_profiles->waiting++;
-        while (*running >= limit && !open_profiles->is_stopping && now_ms() < deadline &&
-               !peer_has_closed(query->socket))
-            wait_for_slot(open_profiles);
-        open_profiles->waiting--;
-    }
-    bool ok = *running < limit && !open_profiles->is_stopping;
-    open_profiles->running[query->kind] += ok;
-    pthread_mutex_unlock(&open_profiles->lock);
-    if (!ok)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "too many %s are running; try again",
-                    query->kind == QUERY_EXPORT ? "exports" : "searches");
-    return ok;
-}
-
-static void release_slot(struct open_profiles *open_profiles, enum query_kind kind)
-{
-    pthread_mutex_lock(&open_profiles->lock);
-    open_profiles->running[kind]--;
-    pthread_cond_broadcast(&open_profiles->freed);
-    pthread_mutex_unlock(&open_profiles->lock);
-}
-
-bool profile_query_begin(struct profile_query *query, struct opened *opened,
-                         struct request *request, enum query_kind kind, struct reply *reply)
-{
-    struct open_profiles *open_profiles = opened->open_profiles;
-    struct error err;
-    unsigned limit_s = kind == QUERY_EXPORT ? EXPORT_S : SEARCH_S;
-    *query = (struct profile_query){.kind = kind,
-                                    .opened = opened,
-                                    .socket = request_socket(request),
-                                    .limit_s = limit_s,
-                                    .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
-    if (!acquire_slot(open_profiles, query, reply))
-        return false;
-    struct sql_database *database = opened_database(opened, &err);
-    if (!database || !sql_connect(&query->connection, database, &err)) {
-        release_slot(open_profiles, kind);
-        reply_unreadable(opened, reply, &err);
-        return false;
-    }
-    pthread_mutex_lock(&open_profiles->lock);
-    query->next = open_profiles->queries;
-    open_profiles->queries = query;
-    pthread_mutex_unlock(&open_profiles->lock);
-    return true;
-}
-
-void profile_query_end(struct profile_query *query)
-{
-    struct open_profiles *open_profiles = query->opened->open_profiles;
-    pthread_mutex_lock(&open_profiles->lock);
-    struct profile_query **at = &open_profiles->queries;
-    while (*at != query)
-        at = &(*at)->next;
-    *at = query->next;
-    pthread_mutex_unlock(&open_profiles->lock);
-    sql_disconnect(query->connection);
-    release_slot(open_profiles, query->kind);
-}
-
-void profile_query_failed(struct profile_query *query, struct reply *reply, const struct error *err)
-{
-    bool is_interrupted = strcmp(err->text, "interrupted") == 0;
-    if (is_interrupted && atomic_load(&query->is_timed_out))
-        reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT,
-                    "the query took more than %u s and was cancelled", query->limit_s);
-    else if (is_interrupted)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
-    else
-        reply_unreadable(query->opened, reply, err);
-}
-
-struct sql_result *profile_query_run(struct profile_query *query, struct output *sql,
-                                     struct reply *reply)
-{
-    struct sql_result *result;
-    struct error err;
-    output_char(sql, '\0');
-    if (!sql_query(&result, query->connection, sql->data, &err)) {
-        profile_query_failed(query, reply, &err);
-        result = NULL;
-    }
-    sql->size = 0;
-    return result;
-}
-
-size_t profile_query_next(struct profile_query *query, struct sql_result *result,
-                          struct reply *reply, bool *ok)
-{
-    size_t rows;
-    struct error err;
-    if (sql_next(result, &rows, &err))
-        return rows;
-    profile_query_failed(query, reply, &err);
-    *ok = false;
-    return 0;
-}
-
-bool has_table(const struct opened *opened, const char *table)
-{
-    char *path = path_format("%s/%s.parquet", opened->directory, table);
-    bool is_there = access(path, R_OK) == 0;
-    mem_free(path);
-    return is_there;
-}
-
-bool has_column(const struct opened *opened, const char *table, const char *column)
-{
-    char *name = path_format("%s.%s", table, column);
-    bool is_there = intern_find(&opened->columns, text_of(name)) != INTERN_NONE;
-    mem_free(name);
-    return is_there;
-}
-
-int64_t sql_integer(const struct sql_result *result, size_t row, size_t column)
-{
-    struct text value = sql_value(result, row, column);
-    char digits[32] = "";
-    if (value.size < sizeof digits)
-        memcpy(digits, value.data ? value.data : "", value.size);
-    return strtoll(digits, NULL, 10);
 }

@@ -9,6 +9,8 @@
 #include "sql/sql.h"
 #include "timeline/timeline.h"
 
+#include <sys/stat.h>
+
 struct open_profiles *open_profiles_create(struct server *server);
 /* Call after the last request. */
 void open_profiles_destroy(struct open_profiles *open_profiles);
@@ -30,6 +32,10 @@ struct opened *open_results(struct request *request, const char *name, const cha
                             struct reply *reply);
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
+/* Whether it is a rank of a dataset: the files in its directory are links. */
+bool opened_is_rank(const struct opened *opened);
+/* Of the directory; of a rank, of the file that says that the rank is there. */
+const struct stat *opened_status(const struct opened *opened);
 struct hit_cache *opened_hits(struct opened *opened);
 /* NULL if it cannot be read; reply, if not NULL, is then set. */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
@@ -42,9 +48,6 @@ void reply_unreadable(const struct opened *opened, struct reply *reply, const st
 bool peer_has_closed(int socket);
 /* Its client has disconnected, or the server is stopping. */
 bool request_is_abandoned(const struct request *request);
-
-/* Each kind has its own limit, so that slow exports do not block searches. */
-enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
 
 /* An internal query: a connection that is interrupted when its client disconnects or its time is
  * up. */

@@ -7,6 +7,7 @@
 #include "serve/jobs.h"
 #include "serve/notes.h"
 #include "serve/open_profiles.h"
+#include "serve/rank_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -333,9 +334,34 @@ static void reply_entry(struct request *request, struct reply *reply, const char
     entries_free(&list);
 }
 
+/* A rank of a dataset is listed nowhere; its entry is made for it alone. */
+static void reply_rank(struct request *request, struct reply *reply)
+{
+    struct opened *opened = open_profile(request, reply);
+    if (!opened)
+        return;
+    const char *directory = opened_directory(opened);
+    const struct timespec *changed = &opened_status(opened)->st_mtim;
+    struct entry entry = {.name = copy(request->parameters[0]),
+                          .status = "ready",
+                          .percent = 100,
+                          .created_ms = (int64_t)changed->tv_sec * 1000,
+                          .bytes = rank_links_size(directory)};
+    read_summary(&entry, directory);
+    measure_timeline(&entry, directory);
+    struct json json = reply_json(reply);
+    put_entry(&json, &entry);
+    mem_free(entry.name);
+    mem_free(entry.format);
+    close_profile(opened);
+}
+
 void get_profile(struct request *request, struct reply *reply)
 {
-    reply_entry(request, reply, request->parameters[0]);
+    if (is_rank_name(request->parameters[0]))
+        reply_rank(request, reply);
+    else
+        reply_entry(request, reply, request->parameters[0]);
 }
 
 static bool rename_entry(struct server *server, const char *name, const char *new_name,
@@ -362,7 +388,8 @@ void patch_profile(struct request *request, struct reply *reply)
     char *new_name = NULL;
     bool favourite = false, has_favourite = false, is_there = false;
     struct error err;
-    if (!body_check(request, reply) || !body_text(request, reply, "name", &new_name) ||
+    if (reply_if_rank(request, reply) || !body_check(request, reply) ||
+        !body_text(request, reply, "name", &new_name) ||
         !body_flag(request, reply, "favourite", &favourite, &has_favourite)) {
         mem_free(new_name);
         return;
@@ -395,6 +422,8 @@ void delete_profile(struct request *request, struct reply *reply)
     const char *name = request->parameters[0];
     bool is_there, is_removed = false;
     struct error err;
+    if (reply_if_rank(request, reply))
+        return;
     job_list jobs = jobs_list(server->jobs);
     const struct job *job;
     array_each (job, &jobs)

@@ -33,6 +33,7 @@ const struct route routes[] = {
     {"GET", "runs/*/*/lanes", get_fleet_lanes, 0, NULL},
     {"GET", "runs/*/*/heatmap", get_fleet_heatmap, 0, NULL},
     {"GET", "runs/*/*/steps/*", get_fleet_step, 0, NULL},
+    {"GET", "runs/*/*/steps/*/lanes", get_fleet_lanes_of_step, 0, NULL},
     {"GET", "profiles/*/export", get_export, 0, NULL},
     {"GET", "profiles/*/source", get_source, 0, NULL},
     {"POST", "db/*/_search", search_database, MEDIUM_BODY, NULL},

@@ -6,6 +6,7 @@
 #include "import/import.h"
 #include "serve/jobs.h"
 #include "serve/open_profiles.h"
+#include "serve/rank_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -182,6 +183,8 @@ void process_profile(struct request *request, struct reply *reply)
     const char *name = request->parameters[0];
     struct error err;
     struct job job;
+    if (reply_if_rank(request, reply))
+        return;
     char *run = find_run(server, name), *directory = NULL;
     if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);

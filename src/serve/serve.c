@@ -11,6 +11,7 @@
 #include "serve/listen.h"
 #include "serve/notes.h"
 #include "serve/queries.h"
+#include "serve/rank_profiles.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -200,6 +201,7 @@ static bool run(struct server *server, struct listener listeners[2], const char 
     server->open_profiles = open_profiles_create(server);
     server->queries = queries_create(pool_workers(server->pool));
     server->fleet_runs = fleet_runs_create(server);
+    server->rank_links = rank_links_create(server);
     bool ok = jobs_start(&server->jobs, server, err) && start_listeners(server, listeners, err);
     if (ok) {
         print_url(server->options, listeners, token);
@@ -210,6 +212,7 @@ static bool run(struct server *server, struct listener listeners[2], const char 
     fleet_runs_destroy(server->fleet_runs);
     jobs_stop(server->jobs);
     open_profiles_destroy(server->open_profiles);
+    rank_links_destroy(server->rank_links);
     queries_destroy(server->queries);
     pool_destroy(server->pool);
     pthread_mutex_destroy(&server->pool_lock);

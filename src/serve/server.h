@@ -17,6 +17,7 @@ struct open_profiles;
 struct jobs;
 struct queries;
 struct fleet_runs;
+struct rank_links;
 
 struct server {
     const struct serve_options *options;
@@ -26,6 +27,7 @@ struct server {
     struct jobs *jobs;
     struct queries *queries;
     struct fleet_runs *fleet_runs;
+    struct rank_links *rank_links;
     struct pool *pool;
     pthread_mutex_t pool_lock;
     atomic_bool is_stopping;

@@ -5,6 +5,7 @@ import type {
 } from '../model/api'
 import type { CaptureRequest } from '../model/captures'
 import type { Diff } from '../model/diff'
+import type { StepLanes } from '../model/rankTimelines'
 import type { RunName, RunReport, RunShape, StepAnswer } from '../model/run'
 import { toDigits, type Span } from '../model/time'
 
@@ -189,6 +190,11 @@ export async function getRunPicture(dataset: string, run: string, parameters: Re
 
 export function getRunStep(dataset: string, run: string, step: number, collective: number, signal?: AbortSignal): Promise<StepAnswer> {
   return requestJson(runUrl(dataset, run, `/steps/${step}?collective=${collective}`), { signal })
+}
+
+/** The given lanes of a step, its slowest and its median one. */
+export function getStepLanes(dataset: string, run: string, step: number, lanes: string[], signal?: AbortSignal): Promise<StepLanes> {
+  return requestJson(runUrl(dataset, run, `/steps/${step}/lanes?lanes=${lanes.join(',')}`), { signal })
 }
 
 export function tableCsvUrl(name: string, table: string): string {

@@ -1,6 +1,7 @@
 // A run of many ranks: what the server tells about it, its address, and the picture of a measure over lanes and steps.
 import { oklch, type Rgb } from './palette'
-import { formatNs } from './time'
+import { readLanes, TIMELINE_PLACES, type TimelinePlace } from './rankLanes'
+import { formatNs, readSpan, writeSpan, type Span } from './time'
 
 export const MEASURES = ['excess', 'own', 'duration', 'compute', 'communication', 'copy', 'idle', 'idle_host'] as const
 export type Measure = (typeof MEASURES)[number]
@@ -31,6 +32,9 @@ export interface RunRoute {
   lane: string // the chosen one, "19" or "19.1" with its device
   group: string // communicator whose collectives are listed; empty: all
   collective: number // the chosen one of the step
+  timelines: TimelinePlace
+  ranks: string[] // lanes whose timelines are shown, besides the chosen one; empty: the slowest and the median
+  span: Span | null // what the timelines show, since the start of the step; null: all of it
 }
 
 export interface RunName {
@@ -100,6 +104,8 @@ export interface Arrival {
   arrival_ns: number
   duration_ns: number
   waited_ns: number
+  start_ns: number // time of the run, by the machine's aligned clock
+  end_ns: number
 }
 
 export interface PathPart {
@@ -159,6 +165,7 @@ function decode(text: string): string {
 export function emptyRun(dataset: string, run: string): RunRoute {
   return {
     page: 'run', dataset, run, measure: 'excess', order: 'rank', rows: null, steps: null, step: null, lane: '', group: '', collective: 0,
+    timelines: 'below', ranks: [], span: null,
   }
 }
 
@@ -176,6 +183,9 @@ export function readRun(query: URLSearchParams): RunRoute {
     lane: /^\d+(\.\d+)?$/.test(query.get('lane') ?? '') ? query.get('lane')! : '',
     group: query.get('group') ?? '',
     collective: readNumber(query.get('collective')) ?? 0,
+    timelines: TIMELINE_PLACES.find((one) => one === query.get('timelines')) ?? 'below',
+    ranks: readLanes(query.get('ranks')),
+    span: readSpan(query.get('span')),
   }
 }
 
@@ -189,6 +199,9 @@ export function runPath(route: RunRoute): string {
   if (route.lane) query.set('lane', route.lane)
   if (route.group) query.set('group', route.group)
   if (route.collective) query.set('collective', String(route.collective))
+  if (route.timelines !== 'below') query.set('timelines', route.timelines)
+  if (route.ranks.length) query.set('ranks', route.ranks.join(','))
+  if (route.span) query.set('span', writeSpan(route.span))
   return `./?${query}`
 }
 

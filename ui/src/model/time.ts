@@ -70,3 +70,15 @@ export function roundStep(length: Ps, count: number): Ps {
   const lead = rough / power
   return power * (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 5 ? 5 : 10)
 }
+
+/** A span in an address, in whole picoseconds; null if it is none. */
+export function readSpan(text: string | null): Span | null {
+  const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '')
+  if (!match) return null
+  const span = { from: Number(match[1]), to: Number(match[2]) }
+  return span.to > span.from ? span : null
+}
+
+export function writeSpan(span: Span): string {
+  return `${Math.round(span.from)}-${Math.round(span.to)}`
+}

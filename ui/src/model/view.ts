@@ -3,7 +3,7 @@
 import { TOOLS, type Tool } from './analysis'
 import type { EventTable } from './api'
 import { readRun, type RunRoute } from './run'
-import type { Ps, Span } from './time'
+import { readSpan, writeSpan, type Ps, type Span } from './time'
 
 /** Two profiles that are compared; their timelines are shown at a step, by its position. */
 export interface DiffRoute {
@@ -133,17 +133,6 @@ export function readRoute(path: string, query: URLSearchParams): Route {
 
 export function profilePath(name: string): string {
   return `profile/${encodeURIComponent(name)}`
-}
-
-function readSpan(text: string | null): Span | null {
-  const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? '')
-  if (!match) return null
-  const span = { from: Number(match[1]), to: Number(match[2]) }
-  return span.to > span.from ? span : null
-}
-
-function writeSpan(span: Span): string {
-  return `${Math.round(span.from)}-${Math.round(span.to)}`
 }
 
 function readIds(text: string | null): number[] {

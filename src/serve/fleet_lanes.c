@@ -1,0 +1,137 @@
+/*
+ * GET runs/…/steps/N/lanes: some lanes of a step, with what their timelines are aligned by.
+ */
+#include "fleet/fleet.h"
+#include "serve/fleet_query.h"
+#include "serve/handlers.h"
+#include "serve/rank_profiles.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct lane {
+    uint64_t rank, device;
+};
+typedef ARRAY(struct lane) lane_list;
+
+static bool read_number(const char **at, uint64_t *number)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    *number = strtoull(*at, &end, 10);
+    *at = end;
+    return *number <= INT64_MAX;
+}
+
+/* "19,3.1": ranks, those of several devices with the device's number. */
+static bool read_lanes(const struct request *request, struct reply *reply, lane_list *lanes)
+{
+    const char *at = request_argument(request, "lanes");
+    bool ok = true;
+    while (at && *at && ok) {
+        struct lane lane = {0};
+        ok = read_number(&at, &lane.rank);
+        if (ok && *at == '.') {
+            at++;
+            ok = read_number(&at, &lane.device);
+        }
+        ok = ok && (*at == '\0' || (*at == ',' && at[1])) && lanes->count < MAX_STEP_LANES;
+        at += ok && *at == ',';
+        if (ok)
+            *array_push(lanes) = lane;
+    }
+    if (!ok)
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "\"lanes\" must be up to %d ranks, such as 19,3.1 (rank 3, device 1)",
+                    MAX_STEP_LANES);
+    return ok;
+}
+
+/* The lanes asked for, the slowest, and the median: of the other lanes, those of the same program
+ * first, the one whose own time is nearest to what was expected. */
+static void put_lanes_query(struct output *sql, uint64_t step, const lane_list *lanes)
+{
+    output_format(sql,
+                  "WITH lanes AS (SELECT * FROM LaneStep WHERE step = %" PRIu64
+                  "), slowest AS (SELECT slowest_rank AS rank, slowest_device AS device_idx, "
+                  "(SELECT max(program) FROM lanes WHERE rank = slowest_rank AND device_idx = "
+                  "slowest_device) AS program FROM Step WHERE step = %" PRIu64 "), ",
+                  step, step);
+    output_text(sql, "median AS (SELECT l.rank, l.device_idx FROM lanes AS l, slowest AS s WHERE "
+                     "l.rank <> s.rank OR l.device_idx <> s.device_idx ORDER BY l.program <> "
+                     "s.program, abs(l.excess_ns), l.rank, l.device_idx LIMIT 1), wanted AS ("
+                     "SELECT rank, device_idx, 'slowest' AS role FROM slowest UNION ALL "
+                     "SELECT rank, device_idx, 'median' FROM median");
+    const struct lane *lane;
+    array_each (lane, lanes)
+        output_format(sql, " UNION ALL SELECT %" PRIu64 ", %" PRIu64 ", NULL", lane->rank,
+                      lane->device);
+    output_text(
+        sql, ") SELECT l.rank, l.device_idx AS device, c.instance AS machine, max(w.role) AS role, "
+             "l.duration_ns, l.own_ns, l.excess_ns, l.is_late, "
+             "CAST(round((l.start_ns - c.base_ns) / c.rate) AS BIGINT) AS start_ts, "
+             "CAST(round((l.end_ns - c.base_ns) / c.rate) AS BIGINT) AS end_ts, "
+             "l.start_ns, l.end_ns, c.base_ns, c.rate, k.offset_ns, k.drift_ppm, k.error_ns, "
+             "k.component FROM lanes AS l JOIN wanted AS w USING (rank, device_idx) "
+             "JOIN LaneClock AS c USING (rank, device_idx) LEFT JOIN Clock AS k USING (instance) "
+             "GROUP BY ALL ORDER BY l.rank, l.device_idx");
+}
+
+/* The profile that a lane's rank opens as; its rank and machine are the first and third column. */
+static void put_profile(struct json *json, const struct run_query *query, const char *dataset,
+                        const struct sql_result *result, size_t row)
+{
+    struct text machine = sql_value(result, row, 2);
+    char *instance = mem_copy_text(machine.data ? machine.data : "", machine.size);
+    const struct rank_place place = {query->run.run, instance, sql_integer(result, row, 0)};
+    char *name = rank_profile_name(dataset, place.run, place.rank);
+    json_put_text(json, "profile", text_of(name));
+    json_key(json, "has_timeline");
+    json_bool(json, rank_has_timeline(query->run.dataset, &place));
+    mem_free(name);
+    mem_free(instance);
+}
+
+static bool put_lanes(struct run_query *query, struct json *json, const char *dataset,
+                      struct output *sql, struct reply *reply)
+{
+    bool ok = true;
+    struct sql_result *result = profile_query_run(&query->query, sql, reply);
+    if (!result)
+        return false;
+    json_key(json, "lanes");
+    json_open(json, '[');
+    for (size_t rows; (rows = profile_query_next(&query->query, result, reply, &ok)) > 0;)
+        for (size_t row = 0; row < rows; row++) {
+            json_open(json, '{');
+            put_values(json, result, row);
+            put_profile(json, query, dataset, result, row);
+            json_close(json, '}');
+        }
+    json_close(json, ']');
+    sql_free(result);
+    return ok;
+}
+
+void get_fleet_lanes_of_step(struct request *request, struct reply *reply)
+{
+    struct run_query query;
+    struct output sql;
+    lane_list lanes = {0};
+    uint64_t step;
+    if (read_step(request, reply, &step) && read_lanes(request, reply, &lanes) &&
+        run_query_begin(&query, request, reply)) {
+        struct json json = reply_json(reply);
+        output_memory(&sql);
+        json_open(&json, '{');
+        output_format(&sql, "SELECT start_ns, end_ns FROM Step WHERE step = %" PRIu64, step);
+        bool ok = put_rows(&query, &json, "step", &sql, reply);
+        put_lanes_query(&sql, step, &lanes);
+        if (ok && put_lanes(&query, &json, request->parameters[0], &sql, reply))
+            json_close(&json, '}');
+        output_discard(&sql);
+        run_query_end(&query);
+    }
+    array_free(&lanes);
+}
