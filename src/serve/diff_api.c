@@ -6,6 +6,7 @@
 #include "serve/fleet_runs.h"
 #include "serve/handlers.h"
 #include "serve/open_profiles.h"
+#include "serve/rank_profiles.h"
 
 static const struct {
     const char *name, *type;
@@ -44,6 +45,12 @@ static bool read_kind(const struct request *request, struct reply *reply, enum d
         }
     reply_error(reply, MHD_HTTP_BAD_REQUEST, "unknown \"by\"");
     return false;
+}
+
+/* A rank of a run is a profile. */
+static bool names_run(const struct request *request, const char *name)
+{
+    return !is_written_as_rank(name) && is_run_name(request->server, name);
 }
 
 /* What is compared of a profile; NULL with the reply set if there is none. */
@@ -101,8 +108,8 @@ static struct diff_side *read_run(struct request *request, struct reply *reply, 
 
 static struct diff_side *read_side(struct request *request, struct reply *reply, const char *name)
 {
-    return is_run_name(request->server, name) ? read_run(request, reply, name)
-                                              : read_profile(request, reply, name);
+    return names_run(request, name) ? read_run(request, reply, name)
+                                    : read_profile(request, reply, name);
 }
 
 /* The names of what is compared: two profiles or two runs. */
@@ -118,7 +125,7 @@ static bool read_names(const struct request *request, struct reply *reply,
             return false;
         }
     }
-    if (is_run_name(request->server, names[0]) == is_run_name(request->server, names[1]))
+    if (names_run(request, names[0]) == names_run(request, names[1]))
         return true;
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
                 "a run of many ranks is compared with a run, a profile with a profile");
@@ -128,7 +135,7 @@ static bool read_names(const struct request *request, struct reply *reply,
 /* Whether runs are analysed; it is begun if need be, for both before one is read. */
 static bool are_ready(struct request *request, struct reply *reply, const char *const names[2])
 {
-    for (size_t i = 0; i < 2 && is_run_name(request->server, names[i]); i++) {
+    for (size_t i = 0; i < 2 && names_run(request, names[i]); i++) {
         struct fleet_run run;
         if (!fleet_run_open_named(&run, request, names[i], reply))
             return false;

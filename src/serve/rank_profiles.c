@@ -67,6 +67,17 @@ static const char *rank_part(const char *name)
     return at && *at == '/' ? at + 1 : NULL;
 }
 
+bool is_written_as_rank(const char *name)
+{
+    const char *part = rank_part(name);
+    char *run;
+    int64_t number;
+    if (!part || !rank_name_read(part, &run, &number))
+        return false;
+    mem_free(run);
+    return true;
+}
+
 bool served_rank_find(struct served_rank *rank, const struct server *server, const char *name,
                       struct reply *reply)
 {

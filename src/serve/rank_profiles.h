@@ -12,7 +12,10 @@ struct rank_links *rank_links_create(struct server *server);
 /* Removes what is left of the directories. */
 void rank_links_destroy(struct rank_links *links);
 
+/* No profile of the workspace can have this name. */
 bool is_rank_name(const char *name);
+/* It is written as that of a rank, whether there is one or not. */
+bool is_written_as_rank(const char *name);
 /* Free with mem_free. */
 char *rank_profile_name(const char *dataset, const char *run, int64_t rank);
 /* A rank that is there. */
