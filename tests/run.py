@@ -136,9 +136,10 @@ def pytest(binary, *arguments):
 
 
 def end_to_end_tests(name, binary, *arguments):
+    """One worker more than there are cores, as tests wait for servers and processes half of their time."""
     started = time.time()
     good, bad, names, output = pytest(
-        binary, "-n", min(4, CORES), "--dist", "worksteal", "tests/e2e", *arguments)
+        binary, "-n", min(4, CORES + 1), "--dist", "worksteal", "tests/e2e", *arguments)
     seconds = time.time() - started
     repeatable = 0 < bad == len(names) <= REPEATED
 
