@@ -3,6 +3,7 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
+#include "fleet/heatmap.h"
 #include "fleet/place.h"
 #include "fleet/queries.h"
 #include "fleet/spark.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 /* Raised whenever results that C made before would no longer do. */
-enum { RESULTS_VERSION = 1 };
+enum { RESULTS_VERSION = 2 };
 
 /* Changes with each query. */
 static uint64_t queries_version(void)
@@ -36,39 +37,50 @@ static const struct stage {
     stage_task *make;    /* NULL: the query of this name */
     const char *purpose; /* of stages that are C */
     bool is_narrow;      /* reads the compared ranks alone */
+    bool has_own_names;  /* of its results, which are not one of the stage's name */
+    const char *results[2];
 } stages[] = {
-    {"Run", NULL, NULL, false},
-    {"Lane", NULL, NULL, false},
-    {"ClockSample", NULL, NULL, false},
-    {"Clock", stage_clocks,
-     "Offset and drift of each machine's clock, by least squares over ClockSample; the error is "
-     "the "
-     "robust standard deviation of what is left.",
-     false},
-    {"LaneClock", NULL, NULL, false},
-    {"LaneStep", NULL, NULL, false},
-    {"Step", NULL, NULL, false},
-    {"Drift", NULL, NULL, false},
-    {"MatchedStep", NULL, NULL, false},
-    {"Arrival", NULL, NULL, false},
-    {"CollectiveMatch", NULL, NULL, false},
-    {"Communicator", NULL, NULL, false},
-    {"Operation", NULL, NULL, false},
-    {"LaneWait", NULL, NULL, false},
-    {"RankSummary", NULL, NULL, false},
-    {"LateLane", NULL, NULL, false},
-    {"ComparedLane", NULL, NULL, false},
-    {"StragglerWork", NULL, NULL, true},
-    {"KernelDifference", NULL, NULL, true},
-    {"Straggler", NULL, NULL, false},
-    {"ReplayStep", NULL, NULL, false},
-    {"ReplayLane", NULL, NULL, false},
-    {"Replay", stage_replays,
-     "Replays of steps: CriticalPath, what the longest chain of work and transfers of a step is, "
-     "and "
-     "WhatIf, how long steps would take with a change.",
-     false},
-    {"RunFinding", stage_findings, "What costs the run time, the costliest first.", false},
+    {.name = "Run"},
+    {.name = "Lane"},
+    {.name = "ClockSample"},
+    {.name = "Clock",
+     .make = stage_clocks,
+     .purpose = "Offset and drift of each machine's clock, by least squares over ClockSample; the "
+                "error is the robust standard deviation of what is left."},
+    {.name = "LaneClock"},
+    {.name = "LaneStep"},
+    {.name = "Step"},
+    {.name = "Drift"},
+    {.name = "MatchedStep"},
+    {.name = "Arrival"},
+    {.name = "CollectiveMatch"},
+    {.name = "Communicator"},
+    {.name = "Operation"},
+    {.name = "LaneWait"},
+    {.name = "RankSummary"},
+    {.name = "HeatMap",
+     .make = stage_heatmap,
+     .purpose = "The measures of LaneStep as matrices, for pictures: " HEATMAP_FILE ", no table.",
+     .has_own_names = true},
+    {.name = "LaneCluster",
+     .make = stage_clusters,
+     .purpose = "Groups of lanes whose excess over steps is alike, the slowest first."},
+    {.name = "LateLane"},
+    {.name = "ComparedLane"},
+    {.name = "StragglerWork", .is_narrow = true},
+    {.name = "KernelDifference", .is_narrow = true},
+    {.name = "Straggler"},
+    {.name = "ReplayStep"},
+    {.name = "ReplayLane"},
+    {.name = "Replay",
+     .make = stage_replays,
+     .purpose = "Replays of steps: CriticalPath, what the longest chain of work and transfers of a "
+                "step is, and WhatIf, how long steps would take with a change.",
+     .has_own_names = true,
+     .results = {"CriticalPath", "WhatIf"}},
+    {.name = "RunFinding",
+     .make = stage_findings,
+     .purpose = "What costs the run time, the costliest first."},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 
@@ -195,13 +207,26 @@ static bool make_result_view(struct fleet_analysis *analysis, const char *name, 
     return run_text(analysis, &sql, err);
 }
 
-/* A result of C, for the queries after it. */
-static bool share_result(struct fleet_analysis *analysis, const char *name, struct error *err)
+/* The nth result of a stage, NULL after the last. */
+static const char *result_name(const struct stage *stage, size_t n)
 {
-    char *path = result_path(analysis, name);
-    bool ok = make_result_view(analysis, name, err) &&
-              (!analysis->spark || spark_result(analysis->spark, name, path, err));
-    mem_free(path);
+    if (!stage->has_own_names)
+        return n == 0 ? stage->name : NULL;
+    return n < sizeof stage->results / sizeof *stage->results ? stage->results[n] : NULL;
+}
+
+/* Results of C, for the queries after it. */
+static bool share_results(struct fleet_analysis *analysis, const struct stage *stage,
+                          struct error *err)
+{
+    bool ok = true;
+    const char *name;
+    for (size_t i = 0; ok && (name = result_name(stage, i)); i++) {
+        char *path = result_path(analysis, name);
+        ok = make_result_view(analysis, name, err) &&
+             (!analysis->spark || spark_result(analysis->spark, name, path, err));
+        mem_free(path);
+    }
     return ok;
 }
 
@@ -259,12 +284,8 @@ static bool run_stages(struct fleet_analysis *analysis,
         else if (was_narrow && !stage->is_narrow)
             ok = make_table_views(analysis, NULL, 0, err);
         const struct query *query = query_find(stage->name);
-        ok = ok && (query ? run_query(analysis, query, err) : stage->make(analysis, err));
-        if (ok && stage->make == stage_clocks)
-            ok = share_result(analysis, "Clock", err);
-        if (ok && stage->make == stage_replays)
-            ok = share_result(analysis, "CriticalPath", err) &&
-                 share_result(analysis, "WhatIf", err);
+        ok = ok && (query ? run_query(analysis, query, err)
+                          : stage->make(analysis, err) && share_results(analysis, stage, err));
         if (!ok) {
             struct error inner = *err;
             error_set(err, "%s%s: %.400s",
@@ -363,11 +384,11 @@ static bool make_results(struct fleet_analysis *analysis,
 static bool open_results(struct fleet_analysis *analysis, struct error *err)
 {
     bool ok = true;
-    for (size_t i = 0; i < STAGES && ok; i++)
-        if (stages[i].make != stage_replays)
-            ok = make_result_view(analysis, stages[i].name, err);
-    return ok && make_result_view(analysis, "CriticalPath", err) &&
-           make_result_view(analysis, "WhatIf", err);
+    const char *name;
+    for (size_t i = 0; i < STAGES; i++)
+        for (size_t n = 0; ok && (name = result_name(&stages[i], n)); n++)
+            ok = make_result_view(analysis, name, err);
+    return ok;
 }
 
 /* Creates the directories above the last slash, and the last. */

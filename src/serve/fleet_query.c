@@ -1,0 +1,54 @@
+#include "serve/fleet_query.h"
+
+bool run_query_begin(struct run_query *query, struct request *request, struct reply *reply)
+{
+    if (!fleet_run_open(&query->run, request, reply))
+        return false;
+    char *name = path_format("%s/%s", query->run.dataset, query->run.run);
+    query->opened = open_results(request, name, query->run.directory, reply);
+    mem_free(name);
+    if (query->opened &&
+        profile_query_begin(&query->query, query->opened, request, QUERY_SEARCH, reply))
+        return true;
+    close_profile(query->opened);
+    fleet_run_close(&query->run);
+    return false;
+}
+
+void run_query_end(struct run_query *query)
+{
+    profile_query_end(&query->query);
+    close_profile(query->opened);
+    fleet_run_close(&query->run);
+}
+
+bool put_rows(struct run_query *query, struct json *json, const char *key, struct output *sql,
+              struct reply *reply)
+{
+    bool ok = true;
+    struct sql_result *result = profile_query_run(&query->query, sql, reply);
+    if (!result)
+        return false;
+    size_t columns;
+    const struct sql_column *column = sql_columns(result, &columns);
+    json_key(json, key);
+    json_open(json, '[');
+    for (size_t rows; (rows = profile_query_next(&query->query, result, reply, &ok)) > 0;)
+        for (size_t row = 0; row < rows; row++) {
+            json_open(json, '{');
+            for (size_t i = 0; i < columns; i++) {
+                struct text value = sql_value(result, row, i);
+                json_key(json, column[i].name);
+                if (!value.data)
+                    json_null(json);
+                else if (column[i].kind == SQL_NUMBER || column[i].kind == SQL_BOOLEAN)
+                    json_raw(json, value);
+                else
+                    json_text(json, value);
+            }
+            json_close(json, '}');
+        }
+    json_close(json, ']');
+    sql_free(result);
+    return ok;
+}
