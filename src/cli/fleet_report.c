@@ -52,11 +52,16 @@ static int report_run(const struct fleet_options *options, const char *run, stru
     if (!fleet_analysis_open(&analysis, &wanted, err))
         return EXIT_FAILED;
     struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
-    bool ok = fleet_analyze(analysis, &wanted, err) && fleet_report(analysis, &style, out, err);
+    size_t left_out = 0;
+    bool ok = fleet_analyze(analysis, &wanted, err) &&
+              fleet_left_out(analysis, &left_out, err) && fleet_report(analysis, &style, out, err);
     bool was_interrupted = interrupt_stop(interrupt);
     fleet_analysis_close(analysis);
     if (progress.is_shown)
         fputs("\r\033[K", stderr);
+    if (ok && left_out > 0)
+        log_warn("run %s: %zu %s left out: files of %s cannot be read", run, left_out,
+                 left_out == 1 ? "rank is" : "ranks are", left_out == 1 ? "it" : "them");
     return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 

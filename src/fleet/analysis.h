@@ -38,6 +38,9 @@ struct sql_connection *fleet_connection(const struct fleet_analysis *analysis);
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
                    struct error *err);
 
+/* How many ranks the results are without, because files of theirs cannot be read. */
+bool fleet_left_out(struct fleet_analysis *analysis, size_t *ranks, struct error *err);
+
 /* The directory of the results if they are up to date, otherwise NULL. Free with mem_free. */
 char *fleet_results(const struct fleet_analysis_options *options);
 

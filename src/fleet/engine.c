@@ -3,9 +3,10 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
+#include "fleet/damaged.h"
 #include "fleet/heatmap.h"
-#include "fleet/place.h"
 #include "fleet/queries.h"
+#include "fleet/rank_tables.h"
 #include "fleet/spark.h"
 #include "fleet/work.h"
 #include "store/store.h"
@@ -40,6 +41,9 @@ static const struct stage {
     bool has_own_names;  /* of its results, which are not one of the stage's name */
     const char *results[2];
 } stages[] = {
+    {.name = "DamagedRank",
+     .make = stage_damaged,
+     .purpose = "Ranks that are left out, because a file of theirs cannot be read."},
     {.name = "Run"},
     {.name = "Lane"},
     {.name = "ClockSample"},
@@ -84,10 +88,6 @@ static const struct stage {
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 
-static const enum table_number tables[] = {TABLE_RANK_INFO, TABLE_RANK_STEPS,
-                                           TABLE_RANK_COLLECTIVES, TABLE_RANK_KERNELS};
-enum { TABLES = sizeof tables / sizeof *tables };
-
 const struct query *query_find(const char *name)
 {
     for (size_t i = 0; i < query_count; i++)
@@ -119,74 +119,6 @@ static bool run_text(struct fleet_analysis *analysis, struct output *sql, struct
     output_char(sql, '\0');
     bool ok = sql_run(analysis->connection, sql->data, err);
     output_discard(sql);
-    return ok;
-}
-
-/* A table that no rank has, with its columns. */
-static void put_empty(struct output *sql, const struct table_schema *schema)
-{
-    static const char *const types[] = {
-        [FIELD_INT64] = "BIGINT",       [FIELD_INT32] = "INTEGER",
-        [FIELD_FLOAT32] = "FLOAT",      [FIELD_FLOAT64] = "DOUBLE",
-        [FIELD_BOOL] = "BOOLEAN",       [FIELD_NAME] = "VARCHAR",
-        [FIELD_TEXT] = "VARCHAR",       [FIELD_TEXT_LIST] = "VARCHAR[]",
-        [FIELD_INT64_LIST] = "BIGINT[]"};
-    output_text(sql, "SELECT ");
-    for (size_t i = 0; i < schema->field_count; i++)
-        output_format(sql, "CAST(NULL AS %s) AS %s, ", types[schema->fields[i].type],
-                      schema->fields[i].name);
-    output_text(sql, "'' AS run, '' AS instance, CAST(0 AS BIGINT) AS rank WHERE false");
-}
-
-/* The files of a table, of all ranks or of chosen ones; some may have none. */
-static void put_table(const struct fleet_analysis *analysis, const struct table_schema *schema,
-                      const uint64_t *chosen, size_t chosen_count, struct output *sql)
-{
-    size_t count = 0, next = 0;
-    const struct rank_file *rank;
-    struct output files;
-    output_memory(&files);
-    array_each (rank, &analysis->files.ranks) {
-        while (chosen && next < chosen_count && chosen[next] < rank->rank)
-            next++;
-        if (chosen && (next == chosen_count || chosen[next] != rank->rank))
-            continue;
-        char *path = path_format("%s/%s/%s/%s/part-0.parquet", analysis->dataset, schema->name,
-                                 analysis->files.folder, rank->place);
-        if (access(path, F_OK) == 0) {
-            output_text(&files, count++ ? ", " : "");
-            sql_put_path(&files, path);
-        }
-        mem_free(path);
-    }
-    if (count == 0) {
-        put_empty(sql, schema);
-    } else {
-        output_text(sql, "FROM read_parquet([");
-        output_write(sql, files.data, files.size);
-        output_text(sql, "], hive_partitioning = true, hive_types = "
-                         "{'run': VARCHAR, 'instance': VARCHAR, 'rank': BIGINT})");
-    }
-    output_discard(&files);
-}
-
-static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *chosen, size_t count,
-                             struct error *err)
-{
-    bool ok = true;
-    for (size_t i = 0; i < TABLES && ok; i++) {
-        const struct table_schema *schema = &table_schemas[tables[i]];
-        struct output sql;
-        if (analysis->spark) {
-            ok = spark_table(analysis->spark, schema, analysis->dataset, analysis->files.folder,
-                             chosen, count, err);
-            continue;
-        }
-        output_memory(&sql);
-        output_format(&sql, "CREATE OR REPLACE VIEW %s AS ", schema->name);
-        put_table(analysis, schema, chosen, count, &sql);
-        ok = run_text(analysis, &sql, err);
-    }
     return ok;
 }
 
@@ -265,7 +197,7 @@ static bool narrow(struct fleet_analysis *analysis, struct error *err)
     bool ok = each_row(analysis, "SELECT DISTINCT rank FROM ComparedLane ORDER BY rank",
                        add_rank_number, &numbers, err);
     *array_push(&numbers.items) = UINT64_MAX; /* so that none is not all */
-    ok = ok && make_table_views(analysis, numbers.items.items, numbers.items.count, err);
+    ok = ok && rank_tables_open(analysis, numbers.items.items, numbers.items.count, err);
     array_free(&numbers.items);
     return ok;
 }
@@ -273,7 +205,7 @@ static bool narrow(struct fleet_analysis *analysis, struct error *err)
 static bool run_stages(struct fleet_analysis *analysis,
                        const struct fleet_analysis_options *options, struct error *err)
 {
-    bool ok = make_table_views(analysis, NULL, 0, err);
+    bool ok = rank_tables_open(analysis, NULL, 0, err);
     for (size_t i = 0; i < STAGES && ok; i++) {
         const struct stage *stage = &stages[i];
         bool was_narrow = i > 0 && stages[i - 1].is_narrow;
@@ -282,21 +214,32 @@ static bool run_stages(struct fleet_analysis *analysis,
         if (stage->is_narrow && !was_narrow)
             ok = narrow(analysis, err);
         else if (was_narrow && !stage->is_narrow)
-            ok = make_table_views(analysis, NULL, 0, err);
+            ok = rank_tables_open(analysis, NULL, 0, err);
         const struct query *query = query_find(stage->name);
         ok = ok && (query ? run_query(analysis, query, err)
                           : stage->make(analysis, err) && share_results(analysis, stage, err));
         if (!ok) {
             struct error inner = *err;
-            error_set(err, "%s%s: %.400s",
-                      strstr(inner.text, "/" PART_FILE)
-                          ? "a file of a rank cannot be read; add the rank again with --force, or "
-                            "remove it: "
-                          : "",
-                      stage->name, inner.text);
+            error_set(err, "%s: %.400s", stage->name, inner.text);
         }
     }
     return ok;
+}
+
+/* A stage that fails may do so by a file that cannot be read: then once more, without its rank. */
+static bool run_readable(struct fleet_analysis *analysis,
+                         const struct fleet_analysis_options *options, struct error *err)
+{
+    struct error failure;
+    size_t damaged;
+    if (run_stages(analysis, options, &failure))
+        return true;
+    if (!damaged_find(analysis, &damaged, err))
+        return false;
+    if (damaged > 0)
+        return run_stages(analysis, options, err);
+    *err = failure;
+    return false;
 }
 
 /* What results were made of. */
@@ -373,7 +316,8 @@ static bool make_results(struct fleet_analysis *analysis,
     bool ok = unlink(path) == 0 || errno == ENOENT ||
               error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
-    ok = ok && start_engine(analysis, options->engine, err) && run_stages(analysis, options, err) &&
+    ok = ok && start_engine(analysis, options->engine, err) &&
+         run_readable(analysis, options, err) &&
          write_state(analysis, err);
     if (analysis->spark)
         spark_stop(analysis->spark);
@@ -487,6 +431,17 @@ char *fleet_results(const struct fleet_analysis_options *options)
     free(found.dataset);
     mem_free(found.run);
     return ok ? found.directory : NULL;
+}
+
+static bool read_count(void *context, const struct sql_result *result, size_t row)
+{
+    *(size_t *)context = (size_t)row_integer(result, row, 0);
+    return true;
+}
+
+bool fleet_left_out(struct fleet_analysis *analysis, size_t *ranks, struct error *err)
+{
+    return each_row(analysis, "SELECT count(*) FROM DamagedRank", read_count, ranks, err);
 }
 
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,
