@@ -50,7 +50,7 @@ static const struct action {
     int (*run)(const struct fleet_options *options);
     const char *operands; /* what is missing without operands; NULL: none are needed */
     size_t max_operands;
-    const char *options[9]; /* ends with NULL */
+    const char *options[10]; /* ends with NULL */
 } actions[] = {
     {"add",
      fleet_add,
@@ -64,7 +64,7 @@ static const struct action {
      fleet_print_report,
      NULL,
      0,
-     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", NULL}},
+     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", "progress-fd", NULL}},
     {"queries", fleet_print_queries, NULL, 0, {"output-file", NULL}},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
@@ -135,7 +135,10 @@ static bool takes_operands(const struct action *action, size_t count)
 static int run(int count, char **arguments)
 {
     static const char *const formats[] = {"table", "csv", "json", "text", "markdown", NULL};
-    struct fleet_options options = {.rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN};
+    struct fleet_options options = {.rank = NOT_GIVEN,
+                                    .jobs = NOT_GIVEN,
+                                    .limit = NOT_GIVEN,
+                                    .progress_fd = NOT_GIVEN};
     const struct option table[] = {
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
          "add: name of the run (default: of the captures' directory); list, remove, report: only "
@@ -166,6 +169,10 @@ static int run(int count, char **arguments)
          "sql, report, queries: output file (default: standard output)", NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N",
          "add, report: threads to use (default: all cores)", NULL},
+        {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
+         "report: write the percentage of stages done, and the stage at work, as lines to this file "
+         "descriptor",
+         NULL},
         LOG_LEVEL_OPTION,
     };
     const size_t option_count = sizeof table / sizeof *table;

@@ -4,6 +4,9 @@
 #include "cli/fleet_options.h"
 #include "fleet/fleet.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,11 +15,14 @@
 struct stage_progress {
     time_t started;
     bool is_shown;
+    int fd; /* lines for another program; or -1 */
 };
 
 static void show_stage(void *context, const char *stage, size_t done, size_t count)
 {
     struct stage_progress *progress = context;
+    if (progress->fd >= 0)
+        dprintf(progress->fd, "%zu %zu of %zu: %s\n", done * 100 / count, done + 1, count, stage);
     if (!isatty(STDERR_FILENO) || time(NULL) - progress->started < 2)
         return;
     progress->is_shown = true;
@@ -34,7 +40,9 @@ static enum fleet_format format_of(const char *name)
 static int report_run(const struct fleet_options *options, const char *run, struct output *out,
                       struct error *err)
 {
-    struct stage_progress progress = {.started = time(NULL)};
+    struct stage_progress progress = {
+        .started = time(NULL),
+        .fd = options->progress_fd == NOT_GIVEN ? -1 : (int)options->progress_fd};
     const struct fleet_analysis_options wanted = {
         .dataset = options->dataset,
         .run = run,
@@ -94,10 +102,24 @@ static int report_runs(const struct fleet_options *options, struct output *out, 
     return result;
 }
 
+static bool has_progress_fd(const struct fleet_options *options)
+{
+    if (options->progress_fd == NOT_GIVEN)
+        return true;
+    signal(SIGPIPE, SIG_IGN); /* its reader may exit */
+    if (options->progress_fd <= INT_MAX && fcntl((int)options->progress_fd, F_GETFD) >= 0)
+        return true;
+    fprintf(stderr, "%s fleet report: --progress-fd is not an open file descriptor\n",
+            program_name());
+    return false;
+}
+
 int fleet_print_report(const struct fleet_options *options)
 {
     struct output out;
     struct error err;
+    if (!has_progress_fd(options))
+        return EXIT_USAGE;
     if (!output_open(&out, options->file, &err)) {
         print_error(&err);
         return EXIT_FAILED;
