@@ -57,7 +57,7 @@ struct run {
     uint64_t ranks, steps, machine_ranks, seed, layers, microbatches, jobs;
     uint64_t tensor, data, pipeline;
     bool has_barrier, has_kernels;
-    bool has_overlap; /* reduce-scatters run beside the work after them */
+    bool has_overlap;        /* reduce-scatters run beside the work after them */
     double noise, imbalance; /* of segments; of stages */
     struct faults faults;
     struct clock_fault *clocks; /* by machine */

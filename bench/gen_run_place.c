@@ -1,6 +1,6 @@
 /*
- * Where a synthetic rank is in its dataset, escaped as for any other. A file of its own, as names of
- * the model are others in the program.
+ * Where a synthetic rank is in its dataset, escaped as for any other. A file of its own, as names
+ * of the model are others in the program.
  */
 #include "fleet/place.h"
 

@@ -64,7 +64,8 @@ static const struct action {
      fleet_print_report,
      NULL,
      0,
-     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", "progress-fd", NULL}},
+     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", "progress-fd",
+      NULL}},
     {"queries", fleet_print_queries, NULL, 0, {"output-file", NULL}},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
@@ -135,10 +136,8 @@ static bool takes_operands(const struct action *action, size_t count)
 static int run(int count, char **arguments)
 {
     static const char *const formats[] = {"table", "csv", "json", "text", "markdown", NULL};
-    struct fleet_options options = {.rank = NOT_GIVEN,
-                                    .jobs = NOT_GIVEN,
-                                    .limit = NOT_GIVEN,
-                                    .progress_fd = NOT_GIVEN};
+    struct fleet_options options = {
+        .rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN, .progress_fd = NOT_GIVEN};
     const struct option table[] = {
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
          "add: name of the run (default: of the captures' directory); list, remove, report: only "
@@ -170,7 +169,8 @@ static int run(int count, char **arguments)
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N",
          "add, report: threads to use (default: all cores)", NULL},
         {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
-         "report: write the percentage of stages done, and the stage at work, as lines to this file "
+         "report: write the percentage of stages done, and the stage at work, as lines to this "
+         "file "
          "descriptor",
          NULL},
         LOG_LEVEL_OPTION,

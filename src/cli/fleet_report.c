@@ -61,8 +61,8 @@ static int report_run(const struct fleet_options *options, const char *run, stru
         return EXIT_FAILED;
     struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
     size_t left_out = 0;
-    bool ok = fleet_analyze(analysis, &wanted, err) &&
-              fleet_left_out(analysis, &left_out, err) && fleet_report(analysis, &style, out, err);
+    bool ok = fleet_analyze(analysis, &wanted, err) && fleet_left_out(analysis, &left_out, err) &&
+              fleet_report(analysis, &style, out, err);
     bool was_interrupted = interrupt_stop(interrupt);
     fleet_analysis_close(analysis);
     if (progress.is_shown)

@@ -167,8 +167,8 @@ static void agglomerate(struct clustering *clustering)
         left += clustering->centroids[i].lanes > 0;
         update_distances(clustering, distances, i);
     }
-    while (left > 1 && (find_pair(clustering, distances, &a, &b) < clustering->reach ||
-                        left > MAX_CLUSTERS)) {
+    while (left > 1 &&
+           (find_pair(clustering, distances, &a, &b) < clustering->reach || left > MAX_CLUSTERS)) {
         merge(clustering->input->width, &clustering->centroids[a], &clustering->centroids[b]);
         update_distances(clustering, distances, a);
         left--;
@@ -227,11 +227,11 @@ size_t cluster_lanes(const struct cluster_input *input, uint32_t *groups)
     if (input->lanes == 0 || input->width == 0)
         return input->lanes > 0;
     double reach = fmax(NOISE_FACTOR * noise_of(input), input->least);
-    struct clustering clustering = {
-        .input = input,
-        .reach = reach * reach,
-        .groups = groups,
-        .centroids = mem_zeroed(MAX_LEADERS, sizeof *clustering.centroids)};
+    struct clustering clustering = {.input = input,
+                                    .reach = reach * reach,
+                                    .groups = groups,
+                                    .centroids =
+                                        mem_zeroed(MAX_LEADERS, sizeof *clustering.centroids)};
     find_leaders(&clustering);
     find_centroids(&clustering);
     agglomerate(&clustering);

@@ -50,7 +50,8 @@ static void note_reason(struct rank_file *rank, const char *path, const char *re
     while (before > reason && strchr(" '\"", before[-1]))
         before--;
     after += strspn(after, "'\"");
-    rank->damage = path_format("%.*s%.*s", (int)(before - reason), reason, (int)(end - after), after);
+    rank->damage =
+        path_format("%.*s%.*s", (int)(before - reason), reason, (int)(end - after), after);
 }
 
 static bool check_table(struct fleet_analysis *analysis, const struct table_schema *schema,

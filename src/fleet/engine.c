@@ -317,8 +317,7 @@ static bool make_results(struct fleet_analysis *analysis,
               error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
     ok = ok && start_engine(analysis, options->engine, err) &&
-         run_readable(analysis, options, err) &&
-         write_state(analysis, err);
+         run_readable(analysis, options, err) && write_state(analysis, err);
     if (analysis->spark)
         spark_stop(analysis->spark);
     analysis->spark = NULL;

@@ -124,7 +124,8 @@ static bool draw_row(void *context, size_t row, unsigned worker)
     const struct drawing *drawing = context;
     const struct heatmap_view *view = drawing->view;
     const struct heatmap_range *rows = &view->rows, *steps = &view->steps;
-    size_t first = rows->first + cell_first(rows, row), end = rows->first + cell_first(rows, row + 1);
+    size_t first = rows->first + cell_first(rows, row),
+           end = rows->first + cell_first(rows, row + 1);
     float *max = drawing->max + row * steps->cells, *mean = drawing->mean + row * steps->cells;
     double *sums = mem_zeroed(2 * steps->cells, sizeof *sums), *counts = sums + steps->cells;
     struct tile tile;

@@ -30,9 +30,9 @@ struct matrices {
 static bool read_shape(void *context, const struct sql_result *result, size_t row)
 {
     struct shape *shape = context;
-    *shape = (struct shape){(uint64_t)row_integer(result, row, 0),
-                            (uint64_t)row_integer(result, row, 1),
-                            (uint64_t)row_integer(result, row, 2)};
+    *shape =
+        (struct shape){(uint64_t)row_integer(result, row, 0), (uint64_t)row_integer(result, row, 1),
+                       (uint64_t)row_integer(result, row, 2)};
     if (shape->lanes > UINT32_MAX || shape->steps > UINT32_MAX ||
         shape->lanes * shape->steps > ALWAYS_ROOM + MAX_ROOM_PER_ROW * shape->rows)
         shape->lanes = shape->steps = 0;
@@ -43,7 +43,8 @@ static bool read_shape(void *context, const struct sql_result *result, size_t ro
 static bool map_file(struct matrices *matrices, const char *path, struct error *err)
 {
     matrices->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int problem = matrices->fd < 0 ? errno : posix_fallocate(matrices->fd, 0, (off_t)matrices->size);
+    int problem =
+        matrices->fd < 0 ? errno : posix_fallocate(matrices->fd, 0, (off_t)matrices->size);
     if (problem)
         return error_in_file(err, path, "cannot write %zu MB: %s", matrices->size / 1000000,
                              strerror(problem));

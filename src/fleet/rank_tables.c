@@ -9,11 +9,9 @@ const enum table_number rank_tables[RANK_TABLES] = {TABLE_RANK_INFO, TABLE_RANK_
                                                     TABLE_RANK_COLLECTIVES, TABLE_RANK_KERNELS};
 
 const char *const field_sql_types[] = {
-    [FIELD_INT64] = "BIGINT",       [FIELD_INT32] = "INTEGER",
-    [FIELD_FLOAT32] = "FLOAT",      [FIELD_FLOAT64] = "DOUBLE",
-    [FIELD_BOOL] = "BOOLEAN",       [FIELD_NAME] = "VARCHAR",
-    [FIELD_TEXT] = "VARCHAR",       [FIELD_TEXT_LIST] = "VARCHAR[]",
-    [FIELD_INT64_LIST] = "BIGINT[]"};
+    [FIELD_INT64] = "BIGINT",   [FIELD_INT32] = "INTEGER",       [FIELD_FLOAT32] = "FLOAT",
+    [FIELD_FLOAT64] = "DOUBLE", [FIELD_BOOL] = "BOOLEAN",        [FIELD_NAME] = "VARCHAR",
+    [FIELD_TEXT] = "VARCHAR",   [FIELD_TEXT_LIST] = "VARCHAR[]", [FIELD_INT64_LIST] = "BIGINT[]"};
 
 char *rank_path(const struct fleet_analysis *analysis, const struct table_schema *schema,
                 const struct rank_file *rank)
@@ -43,8 +41,7 @@ static void put_table(const struct fleet_analysis *analysis, const struct table_
     array_each (rank, &analysis->files.ranks) {
         while (chosen && next < chosen_count && chosen[next] < rank->rank)
             next++;
-        if (rank->damage ||
-            (chosen && (next == chosen_count || chosen[next] != rank->rank)))
+        if (rank->damage || (chosen && (next == chosen_count || chosen[next] != rank->rank)))
             continue;
         char *path = rank_path(analysis, schema, rank);
         if (access(path, F_OK) == 0) {
@@ -91,7 +88,7 @@ static bool make_spark_table(struct fleet_analysis *analysis, const struct table
 }
 
 bool rank_tables_open(struct fleet_analysis *analysis, const uint64_t *chosen, size_t count,
-                             struct error *err)
+                      struct error *err)
 {
     bool ok = true;
     for (size_t i = 0; i < RANK_TABLES && ok; i++) {

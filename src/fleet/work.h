@@ -19,7 +19,8 @@ struct fleet_analysis {
 
 /* Stages between the queries. */
 typedef bool stage_task(struct fleet_analysis *analysis, struct error *err);
-stage_task stage_damaged, stage_clocks, stage_heatmap, stage_clusters, stage_replays, stage_findings;
+stage_task stage_damaged, stage_clocks, stage_heatmap, stage_clusters, stage_replays,
+    stage_findings;
 
 /* Calls visit for each row of a query until it returns false. */
 typedef bool row_visitor(void *context, const struct sql_result *result, size_t row);

@@ -29,8 +29,7 @@ static bool read_order(const struct request *request, struct reply *reply, const
             *sql = orders[i].sql;
             return true;
         }
-    reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "\"order\" must be rank, machine, slowest or cluster");
+    reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"order\" must be rank, machine, slowest or cluster");
     return false;
 }
 

@@ -197,9 +197,9 @@ static void *analyse(void *context)
     char *reason = NULL;
     char *folder = path_format("%s/.fleet", server->data_path);
     char *run = path_format("--run=%s", one->run);
-    const char *const arguments[] = {"kymo", "fleet",       "report",          one->dataset,
-                                     run,    "--data-path", server->data_path, "--format",
-                                     "json", "--progress-fd", "3", NULL};
+    const char *const arguments[] = {
+        "kymo",     "fleet", "report",        one->dataset, run, "--data-path", server->data_path,
+        "--format", "json",  "--progress-fd", "3",          NULL};
     const struct child_watch watch = {is_over, &request, note_progress, one};
     pthread_mutex_lock(&one->runs->turn);
     if (!folder_make(folder, &err))
