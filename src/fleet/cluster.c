@@ -26,14 +26,6 @@ static const float *features_of(const struct cluster_input *input, size_t lane)
     return input->features + lane * input->width;
 }
 
-static double mean_of(const struct cluster_input *input, size_t lane)
-{
-    double sum = 0;
-    for (size_t i = 0; i < input->width; i++)
-        sum += features_of(input, lane)[i];
-    return sum / (double)input->width;
-}
-
 static int compare_floats(const void *a, const void *b)
 {
     float left = *(const float *)a, right = *(const float *)b;
@@ -209,7 +201,7 @@ static size_t rank_groups(const struct clustering *clustering)
             rankings[count] = (struct ranking){.group = clustering->groups[lane], .first = lane};
             *number = (uint32_t)++count;
         }
-        rankings[*number - 1].sum += mean_of(clustering->input, lane);
+        rankings[*number - 1].sum += clustering->input->slowness[lane];
         rankings[*number - 1].lanes++;
     }
     qsort(rankings, count, sizeof *rankings, compare_rankings);

@@ -99,7 +99,7 @@ static bool find_groups(struct fleet_analysis *analysis, const struct cluster_st
         means[lane] = put_features(heatmap_lane(map, HEATMAP_EXCESS, lane), map->steps,
                                    features + lane * width, width);
     /* As for slow ranks: below 2 % nothing can be done about it. */
-    const struct cluster_input input = {features, lanes, width, 0.02 * stage->own_ns};
+    const struct cluster_input input = {features, lanes, width, 0.02 * stage->own_ns, means};
     cluster_lanes(&input, groups);
     bool ok = write_groups(analysis, stage, groups, means, err);
     mem_free(means);

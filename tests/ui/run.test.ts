@@ -85,7 +85,7 @@ test('ranks that behave alike are grouped beside the picture', async () => {
   await drawn()
   await page.getByLabel('Order of ranks').selectOption('cluster')
   await page.waitForURL(/order=cluster/)
-  await page.getByText('groups: ranks, and their mean excess').waitFor()
+  await page.getByText('groups, with their mean excess').waitFor()
   await drawn()
   await page.locator('canvas').hover({ position: { x: 200, y: 2 } })
   expect(await page.getByRole('tooltip').innerText()).toContain('rank 19 (node2)')
