@@ -575,7 +575,7 @@ def heatmap(workspace):
         finally:
             server.terminate()
             server.wait()
-        row("  in the browser, from navigation", found["first_picture"], "s", 1, note=f"the next time {found['next_picture']:.2f} s")
+        row("  in the browser, from navigation", found["first_picture"], "s", 1, note=f"the next time {found['next_picture']:.2f} s; an empty page {found['empty_picture']:.2f} s")
     shutil.rmtree(dataset)
 
 

@@ -24,15 +24,6 @@
 /* Raised whenever results that C made before would no longer do. */
 enum { RESULTS_VERSION = 2 };
 
-/* Changes with each query. */
-static uint64_t queries_version(void)
-{
-    uint64_t version = RESULTS_VERSION;
-    for (size_t i = 0; i < query_count; i++)
-        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
-    return version;
-}
-
 static const struct stage {
     const char *name;
     stage_task *make;    /* NULL: the query of this name */
@@ -87,6 +78,17 @@ static const struct stage {
      .purpose = "What costs the run time, the costliest first."},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
+
+/* Changes with each query and stage. */
+static uint64_t stages_version(void)
+{
+    uint64_t version = RESULTS_VERSION;
+    for (size_t i = 0; i < query_count; i++)
+        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
+    for (size_t i = 0; i < STAGES; i++)
+        version = hash_content(stages[i].name, strlen(stages[i].name), version);
+    return version;
+}
 
 const struct query *query_find(const char *name)
 {
@@ -249,7 +251,7 @@ static void put_state(const struct fleet_analysis *analysis, struct output *out)
     const struct rank_file *rank;
     json_begin(&json, out, true);
     json_open(&json, '{');
-    json_put_uint(&json, "version", queries_version());
+    json_put_uint(&json, "version", stages_version());
     json_put_text(&json, "dataset", text_of(analysis->dataset));
     json_put_text(&json, "run", text_of(analysis->run));
     json_key(&json, "ranks");

@@ -57,6 +57,11 @@ describe('colours', () => {
     expect(robustRange(new Float32Array([1, 2, 3, 4, 1000]))).toEqual({ low: 1, high: expect.closeTo(3 + 14.826, 3) as number })
     expect(robustRange(new Float32Array([7, 7, 7, 9]))).toEqual({ low: 7, high: 9 })
     expect(robustRange(new Float32Array([NaN]))).toEqual({ low: 0, high: 1 })
+    const many = Float32Array.from({ length: 200_000 }, (_, i) => (i * 7919) % 100_003)
+    const { low, high } = robustRange(many)
+    expect([low, high]).toEqual([0, 100_002]) // ten times the spread is more than there is
+    many[5] = 1e9
+    expect(robustRange(many).high / (50_001 + 14.826 * 25_000)).toBeCloseTo(1, 1)
   })
 
   test('grow with the value', () => {
