@@ -29,6 +29,7 @@ class OpenRun {
   #drawing = new LatestRequest()
   #stepping = new LatestRequest()
   #choosing = new LatestRequest()
+  #reporting: AbortController | null = null
 
   async #readShape(dataset: string, run: string, order: string, signal: AbortSignal): Promise<RunShape> {
     for (;;) {
@@ -48,10 +49,6 @@ class OpenRun {
       if (signal.aborted) return
       this.progress = null
       this.shape = shape
-      if (!this.report) {
-        const report = await api.getRunReport(dataset, run, signal)
-        if (!signal.aborted) this.report = report
-      }
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
@@ -67,6 +64,19 @@ class OpenRun {
     }
   }
 
+  /** After the first picture, which it would make later. */
+  async #readReport(dataset: string, run: string): Promise<void> {
+    if (this.report || this.#reporting) return
+    this.#reporting = new AbortController()
+    const { signal } = this.#reporting
+    try {
+      const report = await api.getRunReport(dataset, run, signal)
+      if (!signal.aborted) this.report = report
+    } catch (failure) {
+      if (!signal.aborted) this.error = (failure as Error).message
+    }
+  }
+
   async draw(route: Pick<RunRoute, 'dataset' | 'run' | 'measure' | 'order'>, rows: Range, steps: Range, width: number, height: number): Promise<void> {
     const signal = this.#drawing.begin()
     const { measure, order } = route
@@ -78,6 +88,7 @@ class OpenRun {
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
+    if (!signal.aborted) void this.#readReport(route.dataset, route.run)
   }
 
   async openStep(dataset: string, run: string, step: number | null, collective: number): Promise<void> {
@@ -97,6 +108,8 @@ class OpenRun {
 
   close(): void {
     for (const request of [this.#opening, this.#drawing, this.#stepping, this.#choosing]) request.cancel()
+    this.#reporting?.abort()
+    this.#reporting = null
     this.shape = this.report = this.picture = this.step = this.error = this.stepError = this.progress = null
   }
 }
