@@ -24,7 +24,9 @@ const struct command command_fleet = {
         "input.\n\n"
         "report compares the ranks of a run: who is slow, since when and why, what the others lose "
         "by waiting, collectives and their bandwidths, clocks of machines, the critical path of "
-        "steps and what they would take with a change. Results are kept in the dataset "
+        "steps and what they would take with a change. Ranks with a file that cannot be read are "
+        "left "
+        "out and named. Results are kept in the dataset "
         "(_analysis), or in the workspace where that is read-only, and made again when ranks come "
         "or go. queries prints the SQL of all this as JSON.",
     .usage = "add|list|remove|sql|report|queries [options] DATASET [CAPTURE...]",

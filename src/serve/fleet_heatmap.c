@@ -150,11 +150,17 @@ static bool read_lanes(struct heatmap_request *wanted, const char *order, struct
         return false;
     wanted->lanes = mem_zeroed(wanted->map.lanes, sizeof *wanted->lanes);
     for (size_t rows; (rows = profile_query_next(&wanted->query.query, result, reply, &ok)) > 0;)
-        for (size_t row = 0; row < rows && count < wanted->map.lanes; row++)
-            wanted->lanes[count++] = (uint32_t)sql_integer(result, row, 0);
+        for (size_t row = 0; row < rows; row++, count++) {
+            size_t lane = (size_t)sql_integer(result, row, 0);
+            if (count < wanted->map.lanes && lane < wanted->map.lanes)
+                wanted->lanes[count] = (uint32_t)lane;
+        }
     sql_free(result);
     wanted->view.lanes = wanted->lanes;
-    return ok;
+    if (ok && count != wanted->map.lanes)
+        reply_error(reply, MHD_HTTP_CONFLICT,
+                    "the results of the run were made again meanwhile; try again");
+    return ok && count == wanted->map.lanes;
 }
 
 static bool open_map(struct heatmap_request *wanted, struct reply *reply)
