@@ -14,6 +14,7 @@ static const char usage[] =
     "  --tensor N  --pipeline N     ranks of a tensor group (default: a machine), stages; the\n"
     "                               rest of the ranks are replicas\n"
     "  --layers N  --microbatches N  --no-barrier  --no-kernels\n"
+    "  --overlap                    gradients are reduced beside the work that follows\n"
     "  --noise X                    of a rank's work (default: 0.01)\n"
     "  --imbalance X                how much more the last stage computes (default: 0)\n"
     "planted faults:\n"
@@ -184,6 +185,8 @@ static bool read_options(struct run *run, int count, char **arguments, const cha
             run->has_barrier = false;
         else if (strcmp(arguments[i], "--no-kernels") == 0)
             run->has_kernels = false;
+        else if (strcmp(arguments[i], "--overlap") == 0)
+            run->has_overlap = true;
         else if (strncmp(arguments[i], "--", 2) != 0)
             run->dataset = arguments[i];
         else if (i + 1 == count)

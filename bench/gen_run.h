@@ -57,6 +57,7 @@ struct run {
     uint64_t ranks, steps, machine_ranks, seed, layers, microbatches, jobs;
     uint64_t tensor, data, pipeline;
     bool has_barrier, has_kernels;
+    bool has_overlap;        /* reduce-scatters run beside the work after them */
     double noise, imbalance; /* of segments; of stages */
     struct faults faults;
     struct clock_fault *clocks; /* by machine */
@@ -94,6 +95,11 @@ struct segment segment_make(const struct run *run, uint64_t rank, uint64_t step,
                             size_t count);
 /* How much later than the end of a meeting this rank leaves it. */
 int64_t leave_ns(const struct run *run, uint64_t rank, uint64_t step, size_t number);
+/* Whether ranks go on with their work before the meeting ends, and wait for it after that. */
+static inline bool is_overlapped(const struct run *run, const struct meeting *meeting)
+{
+    return run->has_overlap && meeting->operation == OP_REDUCE_SCATTER;
+}
 uint64_t matches_of(const struct run *run);
 /* Ends of all meetings, by step and match. */
 bool run_simulate(const struct run *run, int64_t *ends, struct error *err);
@@ -103,6 +109,8 @@ uint64_t machines_of(const struct run *run);
 double random_unit(const struct run *run, uint64_t a, uint64_t b, uint64_t c);
 double random_normal(const struct run *run, uint64_t a, uint64_t b, uint64_t c);
 
+/* run=<run>/instance=node<machine>/rank=<rank>; free with mem_free. */
+char *rank_directory(const char *run, uint64_t machine, uint64_t rank);
 bool run_write(const struct run *run, const int64_t *ends, struct error *err);
 bool faults_write(const struct run *run, const char *path, struct error *err);
 

@@ -272,6 +272,7 @@ struct simulation {
     const struct run *run;
     struct program *programs; /* by rank */
     int64_t *now;             /* by rank */
+    int64_t *awaited;         /* by rank: end of the meeting that runs beside its work, or 0 */
     size_t *at;               /* by rank: meetings it has passed in this step */
     uint64_t *next;           /* by rank: another rank + 1 in the same match */
     struct waiting *waiting;  /* by match */
@@ -290,6 +291,9 @@ static void arrive(struct simulation *simulation, uint64_t rank, uint64_t step, 
 {
     const struct run *run = simulation->run;
     simulation->now[rank] += own_ns(simulation, rank, step);
+    if (simulation->now[rank] < simulation->awaited[rank])
+        simulation->now[rank] = simulation->awaited[rank];
+    simulation->awaited[rank] = 0;
     if (simulation->at[rank] == simulation->programs[rank].count)
         return;
     const struct meeting *meeting = &simulation->programs[rank].meetings[simulation->at[rank]];
@@ -303,8 +307,11 @@ static void arrive(struct simulation *simulation, uint64_t rank, uint64_t step, 
     int64_t end = waiting->last_ns + transfer_ns(run, meeting, step);
     ends[meeting->match] = end;
     for (uint64_t member = waiting->first; member; member = simulation->next[member - 1]) {
-        simulation->now[member - 1] =
-            end + leave_ns(run, member - 1, step, simulation->at[member - 1]);
+        int64_t left = end + leave_ns(run, member - 1, step, simulation->at[member - 1]);
+        if (is_overlapped(run, meeting))
+            simulation->awaited[member - 1] = left;
+        else
+            simulation->now[member - 1] = left;
         simulation->at[member - 1]++;
         simulation->ready[simulation->ready_count++] = member - 1;
     }
@@ -317,6 +324,7 @@ bool run_simulate(const struct run *run, int64_t *ends, struct error *err)
         .run = run,
         .programs = mem_alloc(run->ranks * sizeof *simulation.programs),
         .now = mem_zeroed(run->ranks, sizeof *simulation.now),
+        .awaited = mem_zeroed(run->ranks, sizeof *simulation.awaited),
         .at = mem_zeroed(run->ranks, sizeof *simulation.at),
         .next = mem_zeroed(run->ranks, sizeof *simulation.next),
         .waiting = mem_zeroed(matches + 1, sizeof *simulation.waiting),
@@ -339,6 +347,7 @@ bool run_simulate(const struct run *run, int64_t *ends, struct error *err)
     }
     mem_free(simulation.programs);
     mem_free(simulation.now);
+    mem_free(simulation.awaited);
     mem_free(simulation.at);
     mem_free(simulation.next);
     mem_free(simulation.waiting);

@@ -54,6 +54,7 @@ struct rank_writer {
     const struct run *run;
     const int64_t *ends;
     struct worker *worker;
+    char *place; /* in the dataset */
     uint64_t rank, event;
     struct program program;
     struct parquet_file files[TABLES];
@@ -131,9 +132,33 @@ static void put_kernel(struct rank_writer *writer, uint64_t step, const char *na
 }
 
 struct step_sums {
-    struct segment own;
-    int64_t communication_ns;
+    struct segment own; /* copies and waits: where nothing communicates beside them */
+    int64_t communication_ns, overlap_ns;
 };
+
+static int64_t take(int64_t *from, int64_t most)
+{
+    int64_t taken = *from < most ? *from : most;
+    *from -= taken;
+    return taken;
+}
+
+/* A segment's work, the first beside_ns of it beside communication: it computes, copies, waits. */
+static void add_segment(struct step_sums *sums, struct segment own, int64_t beside_ns)
+{
+    int64_t left = beside_ns;
+    int64_t compute = own.compute_ns;
+    sums->overlap_ns += take(&compute, left);
+    left -= own.compute_ns - compute;
+    left -= take(&own.copy_ns, left);
+    left -= take(&own.host_ns, left);
+    take(&own.kernel_ns, left);
+    sums->own.compute_ns += own.compute_ns;
+    sums->own.copy_ns += own.copy_ns;
+    sums->own.host_ns += own.host_ns;
+    sums->own.kernel_ns += own.kernel_ns;
+    sums->own.slow_kernel_ns += own.slow_kernel_ns;
+}
 
 static void put_kernels(struct rank_writer *writer, uint64_t step, const struct step_sums *sums)
 {
@@ -153,7 +178,8 @@ static void put_step(struct rank_writer *writer, uint64_t step, int64_t start_ns
     const struct segment *own = &sums->own;
     int64_t start = ts_of(writer, start_ns), end = ts_of(writer, end_ns);
     /* The clock's drift makes a nanosecond here or there. */
-    int64_t idle = end - start - own->compute_ns - own->copy_ns - sums->communication_ns;
+    int64_t exposed = sums->communication_ns - sums->overlap_ns;
+    int64_t idle = end - start - own->compute_ns - own->copy_ns - exposed;
     bool is_last = writer->rank >= writer->run->ranks - writer->run->data * writer->run->tensor;
     int64_t extra = is_last && writer->run->imbalance > 0 ? 16 : 0;
     put_device(rows, RANK_STEP_DEVICE, RANK_STEP_DEVICE_INDEX);
@@ -164,8 +190,8 @@ static void put_step(struct rank_writer *writer, uint64_t step, int64_t start_ns
     rows_int(rows, RANK_STEP_COMPUTE, own->compute_ns);
     rows_int(rows, RANK_STEP_COPY, own->copy_ns);
     rows_int(rows, RANK_STEP_COMMUNICATION, sums->communication_ns);
-    rows_int(rows, RANK_STEP_EXPOSED, sums->communication_ns);
-    rows_int(rows, RANK_STEP_OVERLAP, 0);
+    rows_int(rows, RANK_STEP_EXPOSED, exposed);
+    rows_int(rows, RANK_STEP_OVERLAP, sums->overlap_ns);
     rows_int(rows, RANK_STEP_BUSY, end - start - idle);
     rows_int(rows, RANK_STEP_IDLE, idle);
     rows_int(rows, RANK_STEP_IDLE_HOST, own->host_ns);
@@ -219,15 +245,13 @@ static int64_t write_step(struct rank_writer *writer, uint64_t step, int64_t sta
     struct step_sums sums = {0};
     size_t count = writer->program.count;
     bool is_kept = step >= writer->first_step;
-    int64_t now = start_ns;
+    int64_t now = start_ns, awaited = 0; /* end of what runs beside the work */
     for (size_t i = 0; i <= count; i++) {
         struct segment own = segment_make(run, writer->rank, step, i, count + 1);
-        sums.own.compute_ns += own.compute_ns;
-        sums.own.copy_ns += own.copy_ns;
-        sums.own.host_ns += own.host_ns;
-        sums.own.kernel_ns += own.kernel_ns;
-        sums.own.slow_kernel_ns += own.slow_kernel_ns;
+        add_segment(&sums, own, awaited > now ? awaited - now : 0);
         now += segment_ns(&own);
+        now = awaited > now ? awaited : now;
+        awaited = 0;
         if (i == count)
             break;
         const struct meeting *meeting = &writer->program.meetings[i];
@@ -235,7 +259,10 @@ static int64_t write_step(struct rank_writer *writer, uint64_t step, int64_t sta
         sums.communication_ns += left - now;
         if (is_kept)
             put_collective(writer, meeting, step, now, left);
-        now = left;
+        if (is_overlapped(run, meeting))
+            awaited = left;
+        else
+            now = left;
     }
     if (is_kept) {
         put_step(writer, step, start_ns, now, &sums);
@@ -285,10 +312,8 @@ static bool open_files(struct rank_writer *writer)
     bool ok = true;
     for (size_t i = 0; i < TABLES && ok; i++) {
         const struct table_schema *schema = &table_schemas[tables[i]];
-        char *path = path_format("%s/%s/run=%s/instance=node%llu/rank=%llu/part-0.parquet",
-                                 run->dataset, schema->name, run->name,
-                                 (unsigned long long)(writer->rank / run->machine_ranks),
-                                 (unsigned long long)writer->rank);
+        char *path =
+            path_format("%s/%s/%s/part-0.parquet", run->dataset, schema->name, writer->place);
         rows_init(&writer->rows[i], schema);
         ok = make_directories(path, &writer->worker->error) &&
              parquet_open(&writer->files[i], schema, path, &writer->worker->error);
@@ -328,11 +353,13 @@ static bool write_rank(void *context, size_t rank, unsigned number)
                                    .rank = rank,
                                    .first_step = first_step_of(writing->run, rank)};
     program_make(writing->run, rank, &writer->program);
+    writer->place = rank_directory(writing->run->name, rank / writing->run->machine_ranks, rank);
     bool ok = open_files(writer) && write_steps(writer);
     for (size_t i = 0; i < TABLES && ok; i++)
         ok = write_group(writer, i) && parquet_commit(&writer->files[i], &worker->error);
     for (size_t i = 0; i < TABLES; i++)
         rows_free(&writer->rows[i]);
+    mem_free(writer->place);
     mem_free(writer);
     if (!ok)
         writing->failed = worker;

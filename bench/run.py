@@ -256,9 +256,10 @@ def timeline():
     path.unlink()
 
 
-def serve(workspace):
+def serve(workspace, *command):
     """Starts a server on the workspace; returns it and its address."""
-    server = subprocess.Popen([KYMO, "view", "--data-path", workspace, "--port", "0", "--api-server-port", "0"],
+    options = [] if command else ["--api-server-port", "0"]
+    server = subprocess.Popen([KYMO, *(command or ["view"]), "--data-path", workspace, "--port", "0", *options],
                               stdout=subprocess.PIPE, text=True)
     for line in server.stdout:
         if found := re.search(r"http://localhost:\d+", line):
@@ -582,6 +583,47 @@ def trace_analysis(workspace):
         f"{theirs['load_cpu_s']:.1f} s + {theirs['analyses_cpu_s']:.1f} s, {theirs['memory'] / 1e6:.0f} MB")
 
 
+def heatmap(workspace):
+    """Pictures of many lanes and steps, from a server that was just started and once it is warm.
+
+    KYMO_BENCH_HEATMAP=10000x10000 for the size that must be drawn within a second, for which 5 GB of disk must be free.
+    """
+    lanes, steps = map(int, os.environ.get("KYMO_BENCH_HEATMAP", "1000x10000").split("x"))
+    dataset = workspace / "heatmap"
+    run([PROGRAMS / "gen_run", "--ranks", lanes, "--steps", 4, "--no-kernels", "--run", "night", dataset])
+    run([KYMO, "fleet", "report", dataset])
+    run([sys.executable, ROOT / "bench" / "gen_heatmap.py", dataset, "night", steps])
+    size, note = f"{lanes:,} lanes x {steps:,} steps", f"{(dataset / '_analysis' / 'night' / 'heatmap.kymo').stat().st_size / 1e6:.0f} MB of matrices"
+
+    def seconds(address, path):
+        started = time.perf_counter()
+        with urllib.request.urlopen(f"{address}/api/v1/runs/heatmap/night/{path}") as answer:
+            answer.read()
+        return time.perf_counter() - started
+
+    server, address = serve(workspace, "serve", dataset)
+    try:
+        lists = seconds(address, "lanes")
+        first = seconds(address, "heatmap?width=1000&height=300")
+        row(f"heat map, {size}: lanes and picture of a cold server", lists + first, "s", 1, note=f"{note}; lanes {lists:.2f} s")
+        for name, path in (("slowest first", "order=slowest"), ("clustered", "order=cluster&measure=duration"),
+                           ("half of it", f"rows=0-{lanes // 2 - 1}"), ("800 steps", f"steps={steps // 2}-{steps // 2 + 799}")):
+            taken = [seconds(address, f"heatmap?width=1000&height=300&{path}") for _ in range(RUNS)]
+            row(f"  {name}", min(taken), "s", 1, note=f"the slowest of {RUNS}: {max(taken):.2f} s")
+    finally:
+        server.terminate()
+        server.wait()
+    if shutil.which(os.environ.get("CHROMIUM", "chromium")):
+        server, address = serve(workspace, "serve", dataset)
+        try:
+            found = figures(["node", ROOT / "bench" / "bench_heatmap.mjs", f"{address}/?run=heatmap/night"])
+        finally:
+            server.terminate()
+            server.wait()
+        row("  in the browser, from navigation", found["first_picture"], "s", 1, note=f"the next time {found['next_picture']:.2f} s; an empty page {found['empty_picture']:.2f} s")
+    shutil.rmtree(dataset)
+
+
 def main():
     workspace = pathlib.Path(tempfile.mkdtemp(prefix="workspace-", dir=PROGRAMS))
     try:
@@ -594,6 +636,7 @@ def main():
         ranks()
         fleet(workspace)
         trace_analysis(workspace)
+        heatmap(workspace)
         device_profiles()
         xplane()
         kineto()

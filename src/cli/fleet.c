@@ -24,7 +24,9 @@ const struct command command_fleet = {
         "input.\n\n"
         "report compares the ranks of a run: who is slow, since when and why, what the others lose "
         "by waiting, collectives and their bandwidths, clocks of machines, the critical path of "
-        "steps and what they would take with a change. Results are kept in the dataset "
+        "steps and what they would take with a change. Ranks with a file that cannot be read are "
+        "left "
+        "out and named. Results are kept in the dataset "
         "(_analysis), or in the workspace where that is read-only, and made again when ranks come "
         "or go. queries prints the SQL of all this as JSON.",
     .usage = "add|list|remove|sql|report|queries [options] DATASET [CAPTURE...]",
@@ -50,7 +52,7 @@ static const struct action {
     int (*run)(const struct fleet_options *options);
     const char *operands; /* what is missing without operands; NULL: none are needed */
     size_t max_operands;
-    const char *options[9]; /* ends with NULL */
+    const char *options[10]; /* ends with NULL */
 } actions[] = {
     {"add",
      fleet_add,
@@ -64,7 +66,8 @@ static const struct action {
      fleet_print_report,
      NULL,
      0,
-     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", NULL}},
+     {"run", "format", "sql", "engine", "force", "jobs", "data-path", "output-file", "progress-fd",
+      NULL}},
     {"queries", fleet_print_queries, NULL, 0, {"output-file", NULL}},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
@@ -135,7 +138,8 @@ static bool takes_operands(const struct action *action, size_t count)
 static int run(int count, char **arguments)
 {
     static const char *const formats[] = {"table", "csv", "json", "text", "markdown", NULL};
-    struct fleet_options options = {.rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN};
+    struct fleet_options options = {
+        .rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN, .progress_fd = NOT_GIVEN};
     const struct option table[] = {
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
          "add: name of the run (default: of the captures' directory); list, remove, report: only "
@@ -166,6 +170,11 @@ static int run(int count, char **arguments)
          "sql, report, queries: output file (default: standard output)", NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N",
          "add, report: threads to use (default: all cores)", NULL},
+        {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
+         "report: write the percentage of stages done, and the stage at work, as lines to this "
+         "file "
+         "descriptor",
+         NULL},
         LOG_LEVEL_OPTION,
     };
     const size_t option_count = sizeof table / sizeof *table;

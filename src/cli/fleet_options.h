@@ -13,7 +13,7 @@ struct fleet_options {
     const char *const *operands; /* what comes after it: captures, a query */
     size_t operand_count;
     const char *run, *instance, *format, *engine, *file, *data_path;
-    unsigned long rank, jobs, limit; /* NOT_GIVEN: not given */
+    unsigned long rank, jobs, limit, progress_fd; /* NOT_GIVEN: not given */
     bool force, with_sql;
 };
 

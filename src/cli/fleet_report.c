@@ -4,6 +4,11 @@
 #include "cli/fleet_options.h"
 #include "cli/on_run.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+
 static enum fleet_format format_of(const char *name)
 {
     if (name && strcmp(name, "json") == 0)
@@ -39,6 +44,7 @@ static int report_run(const struct fleet_options *options, const char *run, stru
                     .engine = options->engine,
                     .force = options->force,
                     .threads = options->jobs == NOT_GIVEN ? 0 : (unsigned)options->jobs},
+        .progress_fd = options->progress_fd == NOT_GIVEN ? 0 : (int)options->progress_fd,
         .run = write_report,
         .context = &reporting};
     return on_run(&call, err);
@@ -73,10 +79,24 @@ static int report_runs(const struct fleet_options *options, struct output *out, 
     return result;
 }
 
+static bool has_progress_fd(const struct fleet_options *options)
+{
+    if (options->progress_fd == NOT_GIVEN)
+        return true;
+    signal(SIGPIPE, SIG_IGN); /* its reader may exit */
+    if (options->progress_fd <= INT_MAX && fcntl((int)options->progress_fd, F_GETFD) >= 0)
+        return true;
+    fprintf(stderr, "%s fleet report: --progress-fd is not an open file descriptor\n",
+            program_name());
+    return false;
+}
+
 int fleet_print_report(const struct fleet_options *options)
 {
     struct output out;
     struct error err;
+    if (!has_progress_fd(options))
+        return EXIT_USAGE;
     if (!output_open(&out, options->file, &err)) {
         print_error(&err);
         return EXIT_FAILED;

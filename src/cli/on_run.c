@@ -11,11 +11,14 @@
 struct stage_progress {
     time_t started;
     bool is_shown;
+    int fd; /* lines for another program; 0: none */
 };
 
 static void show_stage(void *context, const char *stage, size_t done, size_t count)
 {
     struct stage_progress *progress = context;
+    if (progress->fd > 0)
+        dprintf(progress->fd, "%zu %zu of %zu: %s\n", done * 100 / count, done + 1, count, stage);
     if (!isatty(STDERR_FILENO) || time(NULL) - progress->started < 2)
         return;
     progress->is_shown = true;
@@ -24,7 +27,8 @@ static void show_stage(void *context, const char *stage, size_t done, size_t cou
 
 int on_run(const struct run_call *call, struct error *err)
 {
-    struct stage_progress progress = {.started = time(NULL)};
+    struct stage_progress progress = {.started = time(NULL), .fd = call->progress_fd};
+    size_t left_out = 0;
     struct fleet_analysis_options options = call->options;
     struct fleet_analysis *analysis;
     options.progress = show_stage;
@@ -32,10 +36,14 @@ int on_run(const struct run_call *call, struct error *err)
     if (!fleet_analysis_open(&analysis, &options, err))
         return EXIT_FAILED;
     struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
-    bool ok = fleet_analyze(analysis, &options, err) && call->run(call->context, analysis, err);
+    bool ok = fleet_analyze(analysis, &options, err) && fleet_left_out(analysis, &left_out, err) &&
+              call->run(call->context, analysis, err);
     bool was_interrupted = interrupt_stop(interrupt);
     fleet_analysis_close(analysis);
     if (progress.is_shown)
         fputs("\r\033[K", stderr);
+    if (ok && left_out > 0)
+        log_warn("run %s: %zu %s left out: files of %s cannot be read", options.run, left_out,
+                 left_out == 1 ? "rank is" : "ranks are", left_out == 1 ? "it" : "them");
     return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }

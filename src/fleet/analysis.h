@@ -55,6 +55,8 @@ bool fleet_view_table(struct fleet_analysis *analysis, const struct table_schema
 
 /* Puts what to do before the message of a query that could not read a rank's file. */
 void fleet_advise(struct error *err);
+/* How many ranks the results are without, because files of theirs cannot be read. */
+bool fleet_left_out(struct fleet_analysis *analysis, size_t *ranks, struct error *err);
 
 /* The directory of the results if they are up to date, otherwise NULL. Free with mem_free. */
 char *fleet_results(const struct fleet_analysis_options *options);

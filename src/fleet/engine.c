@@ -3,8 +3,10 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
-#include "fleet/place.h"
+#include "fleet/damaged.h"
+#include "fleet/heatmap.h"
 #include "fleet/queries.h"
+#include "fleet/rank_tables.h"
 #include "fleet/spark.h"
 #include "fleet/work.h"
 #include "store/store.h"
@@ -20,61 +22,73 @@
 #include <unistd.h>
 
 /* Raised whenever results that C made before would no longer do. */
-enum { RESULTS_VERSION = 1 };
-
-/* Changes with each query. */
-static uint64_t queries_version(void)
-{
-    uint64_t version = RESULTS_VERSION;
-    for (size_t i = 0; i < query_count; i++)
-        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
-    return version;
-}
+enum { RESULTS_VERSION = 2 };
 
 static const struct stage {
     const char *name;
     stage_task *make;    /* NULL: the query of this name */
     const char *purpose; /* of stages that are C */
     bool is_narrow;      /* reads the compared ranks alone */
+    bool has_own_names;  /* of its results, which are not one of the stage's name */
+    const char *results[2];
 } stages[] = {
-    {"Run", NULL, NULL, false},
-    {"Lane", NULL, NULL, false},
-    {"ClockSample", NULL, NULL, false},
-    {"Clock", stage_clocks,
-     "Offset and drift of each machine's clock, by least squares over ClockSample; the error is "
-     "the "
-     "robust standard deviation of what is left.",
-     false},
-    {"LaneClock", NULL, NULL, false},
-    {"LaneStep", NULL, NULL, false},
-    {"Step", NULL, NULL, false},
-    {"Drift", NULL, NULL, false},
-    {"MatchedStep", NULL, NULL, false},
-    {"Arrival", NULL, NULL, false},
-    {"CollectiveMatch", NULL, NULL, false},
-    {"Communicator", NULL, NULL, false},
-    {"Operation", NULL, NULL, false},
-    {"LaneWait", NULL, NULL, false},
-    {"RankSummary", NULL, NULL, false},
-    {"LateLane", NULL, NULL, false},
-    {"ComparedLane", NULL, NULL, false},
-    {"StragglerWork", NULL, NULL, true},
-    {"KernelDifference", NULL, NULL, true},
-    {"Straggler", NULL, NULL, false},
-    {"ReplayStep", NULL, NULL, false},
-    {"ReplayLane", NULL, NULL, false},
-    {"Replay", stage_replays,
-     "Replays of steps: CriticalPath, what the longest chain of work and transfers of a step is, "
-     "and "
-     "WhatIf, how long steps would take with a change.",
-     false},
-    {"RunFinding", stage_findings, "What costs the run time, the costliest first.", false},
+    {.name = "DamagedRank",
+     .make = stage_damaged,
+     .purpose = "Ranks that are left out, because a file of theirs cannot be read."},
+    {.name = "Run"},
+    {.name = "Lane"},
+    {.name = "ClockSample"},
+    {.name = "Clock",
+     .make = stage_clocks,
+     .purpose = "Offset and drift of each machine's clock, by least squares over ClockSample; the "
+                "error is the robust standard deviation of what is left."},
+    {.name = "LaneClock"},
+    {.name = "LaneStep"},
+    {.name = "Step"},
+    {.name = "Drift"},
+    {.name = "MatchedStep"},
+    {.name = "Arrival"},
+    {.name = "CollectiveMatch"},
+    {.name = "Communicator"},
+    {.name = "Operation"},
+    {.name = "LaneWait"},
+    {.name = "RankSummary"},
+    {.name = "HeatMap",
+     .make = stage_heatmap,
+     .purpose = "The measures of LaneStep as matrices, for pictures: " HEATMAP_FILE ", no table.",
+     .has_own_names = true},
+    {.name = "LaneCluster",
+     .make = stage_clusters,
+     .purpose = "Groups of lanes whose excess over steps is alike, the slowest first."},
+    {.name = "LateLane"},
+    {.name = "ComparedLane"},
+    {.name = "StragglerWork", .is_narrow = true},
+    {.name = "KernelDifference", .is_narrow = true},
+    {.name = "Straggler"},
+    {.name = "ReplayStep"},
+    {.name = "ReplayLane"},
+    {.name = "Replay",
+     .make = stage_replays,
+     .purpose = "Replays of steps: CriticalPath, what the longest chain of work and transfers of a "
+                "step is, and WhatIf, how long steps would take with a change.",
+     .has_own_names = true,
+     .results = {"CriticalPath", "WhatIf"}},
+    {.name = "RunFinding",
+     .make = stage_findings,
+     .purpose = "What costs the run time, the costliest first."},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 
-static const enum table_number tables[] = {TABLE_RANK_INFO, TABLE_RANK_STEPS,
-                                           TABLE_RANK_COLLECTIVES, TABLE_RANK_KERNELS};
-enum { TABLES = sizeof tables / sizeof *tables };
+/* Changes with each query and stage. */
+static uint64_t stages_version(void)
+{
+    uint64_t version = RESULTS_VERSION;
+    for (size_t i = 0; i < query_count; i++)
+        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
+    for (size_t i = 0; i < STAGES; i++)
+        version = hash_content(stages[i].name, strlen(stages[i].name), version);
+    return version;
+}
 
 const struct query *query_find(const char *name)
 {
@@ -102,26 +116,6 @@ void fleet_queries(struct output *out)
     output_char(out, '\n');
 }
 
-static bool make_table_views(struct fleet_analysis *analysis, const uint64_t *chosen, size_t count,
-                             struct error *err)
-{
-    bool ok = true;
-    for (size_t i = 0; i < TABLES && ok; i++) {
-        const struct table_schema *schema = &table_schemas[tables[i]];
-        struct output sql;
-        if (analysis->spark) {
-            ok = spark_table(analysis->spark, schema, analysis->dataset, analysis->files.folder,
-                             chosen, count, err);
-            continue;
-        }
-        output_memory(&sql);
-        output_format(&sql, "CREATE OR REPLACE VIEW %s AS ", schema->name);
-        rank_table_put(analysis, schema, chosen, count, &sql);
-        ok = run_statement(analysis, &sql, err);
-    }
-    return ok;
-}
-
 static char *result_path(const struct fleet_analysis *analysis, const char *name)
 {
     return path_format("%s/%s.parquet", analysis->directory, name);
@@ -139,13 +133,26 @@ static bool make_result_view(struct fleet_analysis *analysis, const char *name, 
     return run_statement(analysis, &sql, err);
 }
 
-/* A result of C, for the queries after it. */
-static bool share_result(struct fleet_analysis *analysis, const char *name, struct error *err)
+/* The nth result of a stage, NULL after the last. */
+static const char *result_name(const struct stage *stage, size_t n)
 {
-    char *path = result_path(analysis, name);
-    bool ok = make_result_view(analysis, name, err) &&
-              (!analysis->spark || spark_result(analysis->spark, name, path, err));
-    mem_free(path);
+    if (!stage->has_own_names)
+        return n == 0 ? stage->name : NULL;
+    return n < sizeof stage->results / sizeof *stage->results ? stage->results[n] : NULL;
+}
+
+/* Results of C, for the queries after it. */
+static bool share_results(struct fleet_analysis *analysis, const struct stage *stage,
+                          struct error *err)
+{
+    bool ok = true;
+    const char *name;
+    for (size_t i = 0; ok && (name = result_name(stage, i)); i++) {
+        char *path = result_path(analysis, name);
+        ok = make_result_view(analysis, name, err) &&
+             (!analysis->spark || spark_result(analysis->spark, name, path, err));
+        mem_free(path);
+    }
     return ok;
 }
 
@@ -184,7 +191,7 @@ static bool narrow(struct fleet_analysis *analysis, struct error *err)
     bool ok = each_row(analysis, "SELECT DISTINCT rank FROM ComparedLane ORDER BY rank",
                        add_rank_number, &numbers, err);
     *array_push(&numbers.items) = UINT64_MAX; /* so that none is not all */
-    ok = ok && make_table_views(analysis, numbers.items.items, numbers.items.count, err);
+    ok = ok && rank_tables_open(analysis, numbers.items.items, numbers.items.count, err);
     array_free(&numbers.items);
     return ok;
 }
@@ -192,7 +199,7 @@ static bool narrow(struct fleet_analysis *analysis, struct error *err)
 static bool run_stages(struct fleet_analysis *analysis,
                        const struct fleet_analysis_options *options, struct error *err)
 {
-    bool ok = make_table_views(analysis, NULL, 0, err);
+    bool ok = rank_tables_open(analysis, NULL, 0, err);
     for (size_t i = 0; i < STAGES && ok; i++) {
         const struct stage *stage = &stages[i];
         bool was_narrow = i > 0 && stages[i - 1].is_narrow;
@@ -201,14 +208,10 @@ static bool run_stages(struct fleet_analysis *analysis,
         if (stage->is_narrow && !was_narrow)
             ok = narrow(analysis, err);
         else if (was_narrow && !stage->is_narrow)
-            ok = make_table_views(analysis, NULL, 0, err);
+            ok = rank_tables_open(analysis, NULL, 0, err);
         const struct query *query = query_find(stage->name);
-        ok = ok && (query ? run_query(analysis, query, err) : stage->make(analysis, err));
-        if (ok && stage->make == stage_clocks)
-            ok = share_result(analysis, "Clock", err);
-        if (ok && stage->make == stage_replays)
-            ok = share_result(analysis, "CriticalPath", err) &&
-                 share_result(analysis, "WhatIf", err);
+        ok = ok && (query ? run_query(analysis, query, err)
+                          : stage->make(analysis, err) && share_results(analysis, stage, err));
         if (!ok) {
             struct error inner = *err;
             error_set(err, "%s: %.400s", stage->name, inner.text);
@@ -218,6 +221,22 @@ static bool run_stages(struct fleet_analysis *analysis,
     return ok;
 }
 
+/* A stage that fails may do so by a file that cannot be read: then once more, without its rank. */
+static bool run_readable(struct fleet_analysis *analysis,
+                         const struct fleet_analysis_options *options, struct error *err)
+{
+    struct error failure;
+    size_t damaged;
+    if (run_stages(analysis, options, &failure))
+        return true;
+    if (!damaged_find(analysis, &damaged, err))
+        return false;
+    if (damaged > 0)
+        return run_stages(analysis, options, err);
+    *err = failure;
+    return false;
+}
+
 /* What results were made of. */
 static void put_state(const struct fleet_analysis *analysis, struct output *out)
 {
@@ -225,7 +244,7 @@ static void put_state(const struct fleet_analysis *analysis, struct output *out)
     const struct rank_file *rank;
     json_begin(&json, out, true);
     json_open(&json, '{');
-    json_put_uint(&json, "version", queries_version());
+    json_put_uint(&json, "version", stages_version());
     json_put_text(&json, "dataset", text_of(analysis->dataset));
     json_put_text(&json, "run", text_of(analysis->run));
     json_key(&json, "ranks");
@@ -292,8 +311,8 @@ static bool make_results(struct fleet_analysis *analysis,
     bool ok = unlink(path) == 0 || errno == ENOENT ||
               error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
-    ok = ok && start_engine(analysis, options->engine, err) && run_stages(analysis, options, err) &&
-         write_state(analysis, err);
+    ok = ok && start_engine(analysis, options->engine, err) &&
+         run_readable(analysis, options, err) && write_state(analysis, err);
     if (analysis->spark)
         spark_stop(analysis->spark);
     analysis->spark = NULL;
@@ -303,11 +322,11 @@ static bool make_results(struct fleet_analysis *analysis,
 static bool open_results(struct fleet_analysis *analysis, struct error *err)
 {
     bool ok = true;
-    for (size_t i = 0; i < STAGES && ok; i++)
-        if (stages[i].make != stage_replays)
-            ok = make_result_view(analysis, stages[i].name, err);
-    return ok && make_result_view(analysis, "CriticalPath", err) &&
-           make_result_view(analysis, "WhatIf", err);
+    const char *name;
+    for (size_t i = 0; i < STAGES; i++)
+        for (size_t n = 0; ok && (name = result_name(&stages[i], n)); n++)
+            ok = make_result_view(analysis, name, err);
+    return ok;
 }
 
 /* Creates the directories above the last slash, and the last. */
@@ -406,6 +425,17 @@ char *fleet_results(const struct fleet_analysis_options *options)
     free(found.dataset);
     mem_free(found.run);
     return ok ? found.directory : NULL;
+}
+
+static bool read_count(void *context, const struct sql_result *result, size_t row)
+{
+    *(size_t *)context = (size_t)row_integer(result, row, 0);
+    return true;
+}
+
+bool fleet_left_out(struct fleet_analysis *analysis, size_t *ranks, struct error *err)
+{
+    return each_row(analysis, "SELECT count(*) FROM DamagedRank", read_count, ranks, err);
 }
 
 bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_options *options,

@@ -218,9 +218,10 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
 /* What is missing. */
 
 static const char lost_query[] =
-    "SELECT world_size, ranks, (SELECT list(number ORDER BY number)[1:20] FROM (SELECT "
-    "unnest(range(world_size)) AS number FROM Run) WHERE number NOT IN (SELECT rank FROM Lane)) AS "
-    "missing FROM Run WHERE world_size > ranks";
+    "WITH added AS (SELECT ranks + (SELECT count(*) FROM DamagedRank) AS ranks, world_size FROM "
+    "Run) SELECT world_size, ranks, (SELECT list(number ORDER BY number)[1:20] FROM (SELECT "
+    "unnest(range(world_size)) AS number FROM Run) WHERE number NOT IN (SELECT rank FROM Lane) AND "
+    "number NOT IN (SELECT rank FROM DamagedRank)) AS missing FROM added WHERE world_size > ranks";
 
 static bool add_lost(void *context, const struct sql_result *result, size_t row)
 {
@@ -234,6 +235,33 @@ static bool add_lost(void *context, const struct sql_result *result, size_t row)
         (int)missing.size, missing.data, lost > 20 ? " and more" : "");
     finding->advice = "Add their captures with kymo fleet add.";
     finding->query = lost_query;
+    finding->evidence = run_finding_evidence(result, row);
+    return true;
+}
+
+static const char damaged_query[] =
+    "SELECT count(*) AS ranks, list(rank ORDER BY rank)[1:20] AS numbers, min(rank) AS first_rank, "
+    "string_agg(concat('rank ', rank, ', ', file, ': ', reason), '; ' ORDER BY rank) FILTER "
+    "(position <= 5) AS files FROM (SELECT *, row_number() OVER (ORDER BY rank) AS position FROM "
+    "DamagedRank) HAVING count(*) > 0";
+
+static bool add_damaged(void *context, const struct sql_result *result, size_t row)
+{
+    struct finding *finding = run_finding_add(context, "damaged-ranks");
+    int64_t count = row_integer(result, row, 0);
+    struct text files = sql_value(result, row, 3);
+    if (count == 1)
+        finding->title = path_format("Rank %" PRId64 " is left out: a file of it cannot be read",
+                                     row_integer(result, row, 2));
+    else
+        finding->title =
+            path_format("%" PRId64 " ranks are left out: files of them cannot be read", count);
+    finding->statement = path_format("Damaged: %.*s%s.", (int)files.size, files.data,
+                                     count > 5 ? "; and more, listed in DamagedRank" : "");
+    finding->advice = "Add them again with kymo fleet add --force, or remove them with kymo fleet "
+                      "remove. If the others wait for one of these, that is seen as a slow "
+                      "transfer.";
+    finding->query = damaged_query;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
@@ -381,6 +409,7 @@ bool stage_findings(struct fleet_analysis *analysis, struct error *err)
         {outlier_query, add_outliers},
         {drift_query, add_drift},
         {imbalance_query, add_imbalance},
+        {damaged_query, add_damaged},
         {lost_query, add_lost},
         {partial_query, add_partial},
         {clock_query, add_clocks},

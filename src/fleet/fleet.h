@@ -7,6 +7,7 @@
 
 #include "fleet/analysis.h"
 #include "fleet/dataset.h"
+#include "fleet/heatmap.h"
 #include "fleet/spark.h"
 
 #endif

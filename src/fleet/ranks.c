@@ -168,8 +168,10 @@ bool run_files_find(struct run_files *files, const char *dataset, const char *ru
 void run_files_free(struct run_files *files)
 {
     struct rank_file *rank;
-    array_each (rank, &files->ranks)
+    array_each (rank, &files->ranks) {
         mem_free(rank->place);
+        mem_free(rank->damage);
+    }
     array_free(&files->ranks);
     mem_free(files->folder);
 }

@@ -12,7 +12,9 @@ struct rank_file {
     char *place; /* instance=<instance>/rank=<rank> */
     uint64_t rank;
     uint64_t size;
-    int64_t changed_ns; /* time of its last change */
+    int64_t changed_ns;        /* time of its last change */
+    char *damage;              /* why a file cannot be read: the rank is left out; or NULL */
+    const char *damaged_table; /* of that file */
 };
 
 struct run_files {

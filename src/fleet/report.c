@@ -416,6 +416,8 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
     output_text(out, line);
     put_time(out, "Of the median rank: computes ", result, row, R_COMPUTE, ", ");
     put_time(out, "communicates without computing ", result, row, R_EXPOSED, ", ");
+    if (row_number(result, row, R_OVERLAP) > 0)
+        put_time(out, "while computing ", result, row, R_OVERLAP, ", ");
     put_time(out, "copies ", result, row, R_COPY, ", ");
     put_time(out, "waits for its host ", result, row, R_HOST, ", ");
     put_time(out, "idle otherwise ", result, row, R_REST, "\n");

@@ -7,6 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+bool run_statement(struct fleet_analysis *analysis, struct output *sql, struct error *err)
+{
+    output_char(sql, '\0');
+    bool ok = sql_run(analysis->connection, sql->data, err);
+    output_discard(sql);
+    return ok;
+}
+
 bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit, void *context,
               struct error *err)
 {

@@ -19,15 +19,11 @@ struct fleet_analysis {
 
 /* Stages between the queries. */
 typedef bool stage_task(struct fleet_analysis *analysis, struct error *err);
-stage_task stage_clocks, stage_replays, stage_findings;
+stage_task stage_damaged, stage_clocks, stage_heatmap, stage_clusters, stage_replays,
+    stage_findings;
 
 /* Runs a statement, and frees it. */
 bool run_statement(struct fleet_analysis *analysis, struct output *sql, struct error *err);
-/* Puts a SELECT of the rows of a table, of all ranks or of chosen ones (sorted); some may have
- * none. */
-void rank_table_put(const struct fleet_analysis *analysis, const struct table_schema *schema,
-                    const uint64_t *chosen, size_t chosen_count, struct output *sql);
-
 /* Calls visit for each row of a query until it returns false. */
 typedef bool row_visitor(void *context, const struct sql_result *result, size_t row);
 bool each_row(struct fleet_analysis *analysis, const char *query, row_visitor *visit, void *context,

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,23 +102,32 @@ bool child_start_capture(struct child *child, const struct child_capture *captur
     return start(child, arguments, capture->folder, err);
 }
 
-char *child_run(const char *const *arguments, const char *folder,
-                bool (*is_over)(const struct request *request), const struct request *request)
+char *child_run_watched(const char *const *arguments, const char *folder,
+                        const struct child_watch *watch)
 {
     struct child child;
     struct error err;
-    unsigned ignored;
+    unsigned percent = 0, told = UINT_MAX;
     bool is_terminated = false;
     if (!start(&child, arguments, folder, &err))
         return mem_copy_text(err.text, strlen(err.text));
-    while (child_poll(&child, &ignored)) {
-        if (!is_terminated && is_over(request)) {
+    while (child_poll(&child, &percent)) {
+        if (watch->progress && percent != told)
+            watch->progress(watch->context, told = percent, child.doing);
+        if (!is_terminated && watch->is_over(watch->request)) {
             child_terminate(&child);
             is_terminated = true;
         }
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
     }
     return child_failure(&child);
+}
+
+char *child_run(const char *const *arguments, const char *folder,
+                bool (*is_over)(const struct request *request), const struct request *request)
+{
+    const struct child_watch watch = {.is_over = is_over, .request = request};
+    return child_run_watched(arguments, folder, &watch);
 }
 
 bool child_poll(struct child *child, unsigned *percent)
@@ -129,8 +139,10 @@ bool child_poll(struct child *child, unsigned *percent)
             continue; /* partial line; more follow */
         lines[got - 1] = '\0';
         const char *last = strrchr(lines, '\n');
-        unsigned long value = strtoul(last ? last + 1 : lines, NULL, 10);
+        char *rest;
+        unsigned long value = strtoul(last ? last + 1 : lines, &rest, 10);
         *percent = value < 100 ? (unsigned)value : 99;
+        snprintf(child->doing, sizeof child->doing, "%s", *rest == ' ' ? rest + 1 : "");
     }
     pid_t ended = waitpid(child->id, &child->status, WNOHANG);
     return ended == 0;

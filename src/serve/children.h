@@ -20,7 +20,8 @@ struct child_task {
 
 struct child {
     pid_t id;
-    int progress; /* pipe; the child writes lines with its percentage */
+    int progress;   /* pipe; the child writes lines with its percentage, and what it does */
+    char doing[64]; /* the last of these; may be empty */
     int status;
     char *log;
 };
@@ -40,6 +41,15 @@ bool child_start_capture(struct child *child, const struct child_capture *captur
  * mem_free), or NULL. `folder` is for its log file. */
 char *child_run(const char *const *arguments, const char *folder,
                 bool (*is_over)(const struct request *request), const struct request *request);
+/* The same, and calls progress whenever the child has told how far it is. */
+struct child_watch {
+    bool (*is_over)(const struct request *request);
+    const struct request *request;
+    void (*progress)(void *context, unsigned percent, const char *doing); /* or NULL */
+    void *context;
+};
+char *child_run_watched(const char *const *arguments, const char *folder,
+                        const struct child_watch *watch);
 /* Updates *percent without blocking; false once the child has exited. */
 bool child_poll(struct child *child, unsigned *percent);
 /* Sends SIGTERM. */

@@ -7,6 +7,7 @@
 #include "serve/children.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Files of ranks are looked at again after this time; a failed analysis is begun again. */
@@ -18,6 +19,8 @@ struct analysing {
     char *dataset, *run;
     char *directory; /* of the results, once they are there; looked_ms: when that was so */
     char *reason;    /* why it failed, or NULL */
+    unsigned percent;
+    char stage[64]; /* what the analysis does, "6 of 27: LaneStep"; empty before it begins */
     bool is_running, has_thread;
     int64_t started_ms, ended_ms, looked_ms;
     pthread_t thread;
@@ -176,6 +179,15 @@ static bool is_over(const struct request *request)
     return atomic_load(&request->server->fleet_runs->is_stopping);
 }
 
+static void note_progress(void *context, unsigned percent, const char *doing)
+{
+    struct analysing *one = context;
+    pthread_mutex_lock(&one->runs->lock);
+    one->percent = percent;
+    snprintf(one->stage, sizeof one->stage, "%s", doing);
+    pthread_mutex_unlock(&one->runs->lock);
+}
+
 static void *analyse(void *context)
 {
     struct analysing *one = context;
@@ -185,14 +197,15 @@ static void *analyse(void *context)
     char *reason = NULL;
     char *folder = path_format("%s/.fleet", server->data_path);
     char *run = path_format("--run=%s", one->run);
-    const char *const arguments[] = {"kymo", "fleet",       "report",          one->dataset,
-                                     run,    "--data-path", server->data_path, "--format",
-                                     "json", NULL};
+    const char *const arguments[] = {
+        "kymo",     "fleet", "report",        one->dataset, run, "--data-path", server->data_path,
+        "--format", "json",  "--progress-fd", "3",          NULL};
+    const struct child_watch watch = {is_over, &request, note_progress, one};
     pthread_mutex_lock(&one->runs->turn);
     if (!folder_make(folder, &err))
         reason = mem_copy_text(err.text, strlen(err.text));
     else if (!is_over(&request))
-        reason = child_run(arguments, folder, is_over, &request);
+        reason = child_run_watched(arguments, folder, &watch);
     pthread_mutex_unlock(&one->runs->turn);
     mem_free(run);
     mem_free(folder);
@@ -228,6 +241,8 @@ static void begin_analysis(struct analysing *one)
         pthread_join(one->thread, NULL); /* it has ended, or is about to return */
     mem_free(one->reason);
     one->reason = NULL;
+    one->percent = 0;
+    one->stage[0] = '\0';
     one->started_ms = now_ms();
     one->is_running = one->has_thread = pthread_create(&one->thread, NULL, analyse, one) == 0;
     if (!one->has_thread)
@@ -256,6 +271,8 @@ static void reply_analysing(struct reply *reply, const char *dataset, const stru
     json_put_text(&json, "run", text_of(one->run));
     json_put_text(&json, "status", TEXT("analyzing"));
     json_put_int(&json, "seconds", (now_ms() - one->started_ms) / 1000);
+    json_put_uint(&json, "percent", one->percent);
+    json_put_text(&json, "stage", text_of(one->stage));
     json_close(&json, '}');
 }
 

@@ -16,7 +16,7 @@ handler list_tables, post_sql, search_database;
 handler list_tools, get_tool;
 handler get_diff;
 handler list_fleet_runs, get_fleet_run, get_fleet_report, get_fleet_lanes, get_fleet_heatmap,
-    get_fleet_step, get_fleet_lanes_of_step;
+    get_fleet_worst, get_fleet_step, get_fleet_lanes_of_step;
 handler get_export, get_source;
 handler plugin_runs, plugin_run_tools, plugin_hosts, plugin_modules, plugin_data, plugin_csv,
     plugin_config, plugin_version, plugin_prepare;

@@ -32,6 +32,7 @@ const struct route routes[] = {
     {"GET", "runs/*/*/report", get_fleet_report, 0, NULL},
     {"GET", "runs/*/*/lanes", get_fleet_lanes, 0, NULL},
     {"GET", "runs/*/*/heatmap", get_fleet_heatmap, 0, NULL},
+    {"GET", "runs/*/*/worst", get_fleet_worst, 0, NULL},
     {"GET", "runs/*/*/steps/*", get_fleet_step, 0, NULL},
     {"GET", "runs/*/*/steps/*/lanes", get_fleet_lanes_of_step, 0, NULL},
     {"GET", "profiles/*/export", get_export, 0, NULL},

@@ -127,16 +127,30 @@ bool sql_ask(struct sql_result **result, struct sql_connection *connection, cons
     return give(result, started, start_select(started, err));
 }
 
+/* Runs a query with all its columns of one type. */
+static bool start_as(struct sql_result *started, const char *type, struct error *err)
+{
+    struct output sql;
+    output_memory(&sql);
+    output_format(&sql, "SELECT COLUMNS(*)::%s FROM (%s)", type, started->query);
+    bool ok = result_start(started, output_sql(&sql), err);
+    output_discard(&sql);
+    return ok;
+}
+
 bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection, const char *query,
                    struct error *err)
 {
     struct sql_result *started = result_new(connection, query);
-    struct output sql;
-    output_memory(&sql);
-    output_format(&sql, "SELECT COLUMNS(*)::VARCHAR FROM (%s)", query);
-    bool ok = result_start(started, output_sql(&sql), err);
-    output_discard(&sql);
-    return give(result, started, ok);
+    return give(result, started, start_as(started, "VARCHAR", err));
+}
+
+bool sql_ask_numbers(struct sql_result **result, struct sql_connection *connection,
+                     const char *query, struct error *err)
+{
+    struct sql_result *started = result_new(connection, query);
+    started->has_numbers = true;
+    return give(result, started, start_as(started, "DOUBLE", err));
 }
 
 /*

@@ -3,6 +3,8 @@
  */
 #include "sql/result.h"
 
+#include <assert.h>
+
 struct sql_result *result_new(struct sql_connection *connection, const char *query)
 {
     struct sql_result *result = mem_zeroed(1, sizeof *result);
@@ -73,7 +75,7 @@ bool result_start(struct sql_result *result, const char *sql, struct error *err)
 /* Escaping can make a value six times as large, and it is written in one piece. */
 static bool check_sizes(const struct sql_result *result, size_t rows, struct error *err)
 {
-    size_t max = result->connection->database->engine.limits.value_bytes;
+    size_t max = result->has_numbers ? 0 : result->connection->database->engine.limits.value_bytes;
     for (size_t column = 0; max > 0 && column < result->columns.count; column++)
         for (size_t row = 0; row < rows; row++)
             if (sql_value(result, row, column).size > max)
@@ -125,10 +127,17 @@ bool sql_is_empty(struct sql_result *result, bool *is_empty, struct error *err)
 
 struct text sql_value(const struct sql_result *result, size_t row, size_t column)
 {
+    assert(!result->has_numbers);
     const uint64_t *valid = result->vectors[column].valid;
     if (valid && !(valid[row / 64] >> row % 64 & 1))
         return (struct text){NULL, 0};
     const union duckdb_text *text = &result->vectors[column].texts[row];
     bool is_inlined = text->inlined.size <= sizeof text->inlined.data;
     return (struct text){is_inlined ? text->inlined.data : text->pointer.data, text->inlined.size};
+}
+
+const double *sql_numbers(const struct sql_result *result, size_t column)
+{
+    assert(result->has_numbers);
+    return result->vectors[column].numbers;
 }

@@ -7,7 +7,10 @@
 #include "sql/engine.h"
 
 struct sql_vector {
-    const union duckdb_text *texts;
+    union {
+        const union duckdb_text *texts;
+        const double *numbers; /* of sql_ask_numbers */
+    };
     const uint64_t *valid; /* bitmap; NULL if all are valid */
 };
 
@@ -19,6 +22,7 @@ struct sql_result {
     struct duckdb_result handle;
     struct duckdb_chunk *chunk;
     struct sql_vector *vectors; /* of the chunk, one per column */
+    bool has_numbers;           /* not texts */
     bool is_at_end;             /* all rows were fetched */
     size_t peeked;              /* rows of the chunk, if sql_next has yet to return them */
 };

@@ -48,6 +48,9 @@ bool sql_ask(struct sql_result **result, struct sql_connection *connection, cons
 /* The same with all columns of kind SQL_TEXT: the query is planned once, not twice. */
 bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection, const char *query,
                    struct error *err);
+/* The same with all columns as numbers, for many rows: read them with sql_numbers. */
+bool sql_ask_numbers(struct sql_result **result, struct sql_connection *connection,
+                     const char *query, struct error *err);
 /* Runs a statement that is not the user's, whatever it is, and discards its rows. */
 bool sql_run(struct sql_connection *connection, const char *statement, struct error *err);
 /* Quotes text as SQL: ' for literals, " for identifiers. */
@@ -79,5 +82,7 @@ bool sql_next(struct sql_result *result, size_t *rows, struct error *err);
 bool sql_is_empty(struct sql_result *result, bool *is_empty, struct error *err);
 /* .data is NULL for SQL NULL. */
 struct text sql_value(const struct sql_result *result, size_t row, size_t column);
+/* A column of the rows of sql_ask_numbers; what is there for SQL NULL is not defined. */
+const double *sql_numbers(const struct sql_result *result, size_t column);
 
 #endif

@@ -1,5 +1,6 @@
 """The server's runs: pictures are what NumPy makes of the Parquet files, steps are those of the tables, and what cannot be is said."""
 
+import re
 import struct
 import subprocess
 import time
@@ -39,13 +40,17 @@ URL = "runs/team%2Fruns/a%20b"
 
 @pytest.fixture(scope="module")
 def ready(served):
-    """The analysis is made on the first request, which says so."""
+    """The analysis is made on the first request, which says so; the next ones say how far it is."""
     server, dataset = served
     first = server.ask("GET", f"{URL}/lanes")
     assert first.status == 202 and first.json["status"] == "analyzing"
-    deadline = time.monotonic() + 60
-    while server.ask("GET", URL).status == 202 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    deadline, told = time.monotonic() + 60, [first.json]
+    while (answer := server.ask("GET", URL)).status == 202 and time.monotonic() < deadline:
+        told.append(answer.json)
+        time.sleep(0.02)
+    stages = [re.fullmatch(r"(\d+) of (\d+): \w+", one["stage"]).groups() for one in told if one["stage"]]
+    assert len(set(stages)) > 1 and stages == sorted(stages, key=lambda stage: int(stage[0]))
+    assert all(0 <= one["percent"] < 100 for one in told)
     assert server.get(URL) == {"dataset": "team/runs", "run": "a b", "status": "ready"}
     return server, dataset / "_analysis" / "a b"
 
@@ -76,21 +81,39 @@ def expected(folder, measure, lanes, rows, steps, height, width):
     return numpy.array([[[f(cell) if cell else numpy.nan for cell in line] for line in found] for f in (max, numpy.mean)])
 
 
-@pytest.mark.parametrize("order", ["rank", "machine", "slowest"])
+@pytest.mark.parametrize("order", ["rank", "machine", "slowest", "cluster"])
 def test_a_picture_is_what_numpy_makes_of_the_results(ready, order):
     server, folder = ready
     shape = server.get(f"{URL}/lanes", order=order)
     lanes = [(lane["rank"], lane["device"]) for lane in shape["lanes"]]
     assert sorted(lanes) == [(rank, 0) for rank in range(RANKS)]
     assert [one["step"] for one in shape["steps"]] == sorted(table(folder, "Step")["step"])
-    if order == "slowest":
+    if order in ("slowest", "cluster"):
         assert lanes[0] == (5, 0)
+    if order == "cluster":
+        assert [lane["cluster"] for lane in shape["lanes"]] == [0] + [1] * (RANKS - 1)
+        assert [(one["cluster"], one["lanes"]) for one in shape["clusters"]] == [(0, 1), (1, RANKS - 1)]
     for measure in MEASURES:
         for rows, steps, height, width in [((0, 23), (0, 29), 100, 100), ((0, 23), (0, 29), 7, 11), ((3, 9), (5, 28), 4, 24)]:
             made = heatmap(server, measure=measure, order=order, rows="%d-%d" % rows, steps="%d-%d" % steps, height=height, width=width)
             numpy.testing.assert_allclose(made, expected(folder, measure, lanes, rows, steps, height, width), rtol=1e-5, atol=1)
     whole = heatmap(server, measure="duration", order="rank", height=100, width=100)
     assert numpy.isnan(whole[0, 3]).sum() == 7  # the steps that rank 3 has lost
+
+
+@pytest.mark.parametrize("order", ["rank", "slowest"])
+def test_the_worst_of_a_cell_is_where_its_largest_value_is(ready, order):
+    server, folder = ready
+    shape = server.get(f"{URL}/lanes", order=order)
+    lanes = [(lane["rank"], lane["device"]) for lane in shape["lanes"]]
+    for measure in MEASURES:
+        for rows, steps in [((0, 23), (0, 29)), ((3, 9), (5, 28)), ((7, 7), (8, 8))]:
+            values = expected(folder, measure, lanes, rows, steps, 100, 100)[0]
+            found = server.get(f"{URL}/worst", measure=measure, order=order, rows="%d-%d" % rows, steps="%d-%d" % steps)
+            assert found["value"] == pytest.approx(numpy.nanmax(values), rel=1e-6)
+            assert values[found["row"] - rows[0], found["step"] - steps[0]] == pytest.approx(found["value"], rel=1e-6)
+    if order == "rank":
+        assert server.ask("GET", f"{URL}/worst?rows=3-3&steps=0-6").status == 404  # what rank 3 has lost
 
 
 def test_a_step_has_its_collectives_with_arrivals_and_its_path(ready):
@@ -132,6 +155,8 @@ def test_the_report_is_that_of_the_command(ready, kymo):
     (f"{URL}/heatmap?width=4096&height=4096", 400, "width times height"),
     (f"{URL}/heatmap?width=0", 400, "width"),
     (f"{URL}/heatmap?rows=24-30", 404, "rows"),
+    (f"{URL}/worst?rows=24-30", 404, "rows"),
+    (f"{URL}/worst?order=luck", 400, "order"),
     (f"{URL}/steps/x", 404, "x"),
 ])
 def test_what_cannot_be_is_said(ready, path, status, word):

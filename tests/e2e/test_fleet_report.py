@@ -312,10 +312,106 @@ def test_what_cannot_be_reported_is_said(kymo, pair, tmp_path):
     kymo.ok("fleet", "report", pair, "--run", "sound", "--force")
 
 
-def test_a_damaged_rank_is_named_with_what_to_do(kymo, gen_run, tmp_path):
+def test_ranks_that_behave_alike_are_grouped(kymo, gen_run, tmp_path):
+    dataset = tmp_path / "runs"
+    late, at_times = (3, 17, 20), (6, 9)
+    plant(gen_run, dataset, "run", ["--ranks", 32, "--machine-ranks", 8, "--tensor", 4, "--steps", 80, "--lost-start", "11:20",
+                                    *(word for rank in late for word in ("--straggler", f"compute:{rank}:1.25:30")),
+                                    *(word for rank in at_times for word in ("--straggler", f"host:{rank}:1.6:0:5"))])
+    kymo.ok("fleet", "report", dataset)
+    rows = result(dataset, "run", "LaneCluster")
+    groups = collections.defaultdict(list)
+    for row in rows:
+        groups[row["cluster"]].append(row["rank"])
+    assert groups == {0: list(late), 1: list(at_times), 2: [rank for rank in range(32) if rank not in late + at_times]}
+    steps = collections.defaultdict(list)
+    for row in result(dataset, "run", "LaneStep"):
+        steps[row["rank"]].append(row["excess_ns"])
+    for row in rows:
+        assert row["lanes"] == len(groups[row["cluster"]])
+        means = [sum(steps[rank]) / len(steps[rank]) for rank in groups[row["cluster"]]]
+        assert row["excess_ns"] == pytest.approx(sum(means) / len(means), rel=1e-4, abs=10)
+
+
+def test_communication_beside_compute_is_told_apart(kymo, gen_run, tmp_path):
+    """With it steps are shorter, and what is planted is found all the same."""
+    dataset = tmp_path / "a b" / "runs"
+    options = ["--ranks", 16, "--machine-ranks", 4, "--tensor", 2, "--steps", 40, "--straggler", "host:6:1.3:10", "--clocks", "1e6:20"]
+    dataset.parent.mkdir()
+    plant(gen_run, dataset, "plain", options)
+    faults = dataset.parent / "faults.json"
+    subprocess.run([gen_run, "--run", "over/lap: 1", "--faults-out", faults, *map(str, options), "--overlap", dataset], check=True)
+    overlapped, plain = kymo.json("fleet", "report", dataset, "--format", "json")
+    assert overlapped["run"] == "over/lap: 1" and plain["overlap_ns"] == 0
+    for row in kymo.json("fleet", "sql", dataset, "FROM RankStep", "--format", "json"):
+        assert row["compute_ns"] + row["exposed_communication_ns"] + row["copy_ns"] + row["idle_ns"] == row["duration_ns"]
+        assert row["communication_ns"] == row["exposed_communication_ns"] + row["overlap_ns"]
+        assert (row["overlap_ns"] > 0) == (row["run"] != "plain")
+    assert overlapped["overlap_ns"] > 1e6 and overlapped["step_ns"] < plain["step_ns"] - 0.5 * overlapped["overlap_ns"]
+    for report in (overlapped, plain):
+        assert [finding["title"] for finding in report["findings"]] == ["Rank 6 on node1 is slow since step 10"]
+        assert report["replay_error_ns"] < 20e3
+    assert "while computing" in kymo.ok("fleet", "report", dataset, "--run", "over/lap: 1")
+
+
+def report_with_warnings(kymo, *arguments):
+    done = kymo.run("fleet", "report", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+DAMAGES = {
+    "cut": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "other": lambda data: b"no table" * 100,
+    "zeros": lambda data: data[:200] + bytes(len(data) - 400) + data[-200:],
+}
+
+
+@pytest.mark.parametrize("table", ["Rank", "RankStep", "RankCollective", "RankKernel"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_rank_that_cannot_be_read_is_left_out_and_named(kymo, gen_run, tmp_path, table, damage):
+    dataset = tmp_path / "runs"
+    plant(gen_run, dataset, "r", ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12, "--straggler", "kernel:1:1.4"])
+    file = dataset / table / "run=r/instance=node0/rank=1/part-0.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(DAMAGES[damage](whole))
+    for _ in range(2):  # made, and read again
+        printed, warned = report_with_warnings(kymo, dataset, "--format", "json")
+        report, = json.loads(printed)
+        assert "1 rank is left out" in warned
+        finding, = report["findings"]
+        assert report["ranks"] == 7 and finding["rule"] == "damaged-ranks" and finding["title"].startswith("Rank 1 is left out")
+        assert f"rank 1, {file.relative_to(dataset)}: " in finding["statement"]
+    row, = result(dataset, "r", "DamagedRank")
+    assert (row["rank"], row["instance"], row["file"]) == (1, "node0", str(file.relative_to(dataset))) and len(row["reason"]) > 10
+    for form in ("text", "markdown"):
+        assert "Rank 1 is left out" in report_with_warnings(kymo, dataset, "--format", form)[0]
+    file.write_bytes(whole)
+    report, = kymo.json("fleet", "report", dataset, "--force", "--format", "json")
+    assert [finding["rule"] for finding in report["findings"]] == ["straggler"] and report["ranks"] == 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["Rank", "RankStep", "RankCollective", "RankKernel"])
+def test_a_flipped_bit_never_stops_the_report(kymo, gen_run, tmp_path, some, table):
+    dataset = tmp_path / "runs"
+    plant(gen_run, dataset, "r", ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12, "--straggler", "kernel:1:1.4"])
+    file = dataset / table / "run=r/instance=node0/rank=1/part-0.parquet"
+    whole, chance = file.read_bytes(), random.Random(table)
+    for _ in some(range(12)):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        file.write_bytes(damaged)
+        report, = json.loads(report_with_warnings(kymo, dataset, "--force", "--format", "json")[0])
+        is_left_out = "damaged-ranks" in {finding["rule"] for finding in report["findings"]}
+        assert report["ranks"] == 8 - is_left_out
+
+
+def test_a_run_of_damaged_ranks_only_has_no_report(kymo, gen_run, tmp_path):
     dataset = tmp_path / "runs"
     plant(gen_run, dataset, "r", ["--ranks", 4, "--machine-ranks", 2, "--tensor", 2, "--steps", 3])
-    file = dataset / "RankStep/run=r/instance=node0/rank=1/part-0.parquet"
-    file.write_bytes(file.read_bytes()[:500])
+    for file in dataset.glob("RankStep/**/*.parquet"):
+        file.write_bytes(file.read_bytes()[:500])
     message = kymo.refuses("fleet", "report", dataset)
-    assert "add the rank again with --force, or remove it" in message and "rank=1" in message
+    assert "no rank of run r can be read" in message and "add the ranks again with --force" in message

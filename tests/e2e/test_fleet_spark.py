@@ -91,3 +91,16 @@ def test_without_spark_the_message_says_what_is_missing(kymo, gen_run, tmp_path,
     assert "No module named 'pyspark'; `pip install pyspark` installs Spark" in missing
     monkeypatch.setenv("KYMO_PYTHON", str(tmp_path / "nothing"))
     assert "cannot run" in kymo.refuses("fleet", "report", tmp_path / "runs", "--engine", MASTER)
+
+
+def test_a_rank_that_cannot_be_read_is_left_out(kymo, gen_run, tmp_path, spark, monkeypatch):
+    dataset = tmp_path / "runs"
+    subprocess.run([gen_run, "--ranks", "8", "--machine-ranks", "4", "--tensor", "2", "--steps", "10", "--run", "r", dataset], check=True)
+    file = dataset / "RankStep/run=r/instance=node0/rank=1/part-0.parquet"
+    file.write_bytes(file.read_bytes()[:500])
+    for name, value in spark.items():
+        monkeypatch.setenv(name, value)
+    result = kymo.run("fleet", "report", dataset, "--format", "json", "--engine", MASTER, timeout=900)
+    assert result.returncode == 0, result.stderr
+    report, = json.loads(result.stdout)
+    assert report["ranks"] == report["lanes"] == 7 and [finding["rule"] for finding in report["findings"]] == ["damaged-ranks"]

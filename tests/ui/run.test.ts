@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { StepAnswer } from '../../ui/src/model/run'
+import type { RunShape, StepAnswer } from '../../ui/src/model/run'
 import { expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
 import { getJson } from './tab-helpers'
 
@@ -16,7 +16,7 @@ let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kymo-run-'))
-  const options = ['--ranks', '64', '--steps', '40', '--machine-ranks', '8', '--jobs', '2', '--straggler', 'compute:19:1.3:10']
+  const options = ['--ranks', '128', '--steps', '40', '--machine-ranks', '8', '--jobs', '2', '--straggler', 'compute:19:1.3:10']
   const made = spawnSync(GENERATOR, ['--run', 'night', ...options, join(folder, 'runs')])
   if (made.status !== 0) throw new Error(`${GENERATOR}: ${made.error ?? made.stderr}`)
   server = await Server.over(join(folder, 'data'), [join(folder, 'runs')])
@@ -74,6 +74,46 @@ test('a cell is told and chosen, the wheel zooms, the order puts the slowest fir
   await page.waitForURL(/measure=duration/)
   await drawn()
   expect([parameter('rows'), parameter('steps')]).toEqual([null, null])
+  expect(page.consoleErrors).toEqual([])
+  await page.close()
+})
+
+test('ranks that behave alike are grouped beside the picture', async () => {
+  page = await openPage(browser, `${server.url}/?run=runs/night`)
+  await drawn()
+  await page.getByLabel('Order of ranks').selectOption('cluster')
+  await page.waitForURL(/order=cluster/)
+  await page.getByText('groups, with their mean excess').waitFor()
+  await drawn()
+  await page.locator('canvas').hover({ position: { x: 200, y: 2 } })
+  expect(await page.getByRole('tooltip').innerText()).toContain('rank 19 (node2)')
+  const shape = await getJson<RunShape>(server, '/runs/runs/night/lanes?order=cluster')
+  expect(shape.clusters.map((one) => one.lanes)).toEqual([1, 127])
+  expect(page.consoleErrors).toEqual([])
+  await page.close()
+})
+
+test('a click on a cell of many ranks and steps chooses the worst of them', async () => {
+  page = await openPage(browser, `${server.url}/?run=runs/night`)
+  await page.setViewportSize({ width: 1280, height: 200 }) // fewer lines than ranks
+  await drawn()
+  const box = (await page.locator('canvas').boundingBox())!
+  expect(box.height - 22).toBeLessThan(128)
+  const lines = Math.floor(box.height - 22)
+  const line = Math.floor((19.5 / 128) * lines)
+  await page.locator('canvas').click({ position: { x: 74 + (box.width - 74) * (25.5 / 40), y: line + 0.5 } })
+  await page.waitForURL(/lane=19/)
+  expect(parameter('step')).toBe('25')
+  await page.close()
+})
+
+test('the list of profiles leads to the runs, and a run back to it', async () => {
+  page = await openPage(browser, `${server.url}/`)
+  await page.getByRole('navigation', { name: 'Profiles' }).getByRole('link', { name: 'night' }).click()
+  await drawn()
+  expect(parameter('run')).toBe('runs/night')
+  await page.getByRole('link', { name: 'All profiles' }).click()
+  await page.getByRole('heading', { name: 'Runs of many ranks' }).waitFor()
   expect(page.consoleErrors).toEqual([])
   await page.close()
 })

@@ -50,12 +50,35 @@ TEST(a_child_without_words_is_told_by_how_it_ended)
                   "of memory");
 }
 
+TEST(the_last_line_of_progress_is_the_percentage_and_what_is_done)
+{
+    static const char lines[] = "3 1 of 27: Run\n12 4 of 27: Clock Sample\n";
+    int ends[2];
+    unsigned percent = 0;
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    struct child child = {.id = fork(), .progress = ends[0]};
+    if (child.id == 0)
+        _exit(0);
+    assert_int_equal(write(ends[1], lines, strlen(lines)), (ssize_t)strlen(lines));
+    child_poll(&child, &percent);
+    assert_int_equal(percent, 12);
+    assert_string_equal(child.doing, "4 of 27: Clock Sample");
+    assert_int_equal(write(ends[1], "100\n", 4), 4);
+    while (child_poll(&child, &percent))
+        usleep(1000);
+    assert_int_equal(percent, 99);
+    assert_string_equal(child.doing, "");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fatal_line_is_the_reason),
         cmocka_unit_test(a_warning_is_never_the_reason),
         cmocka_unit_test(a_child_without_words_is_told_by_how_it_ended),
+        cmocka_unit_test(the_last_line_of_progress_is_the_percentage_and_what_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

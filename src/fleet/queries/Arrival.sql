@@ -1,6 +1,7 @@
 -- Collectives of the matched steps as each lane took part in them, in times of the run. What is to
 -- be matched has the same key: communicator, operation, sender and receiver of transfers, and the
--- library's number (major, minor -1) or the step and order in it.
+-- library's number (major, minor -1) or the step and order in it. By step, so that those of one
+-- step are found without reading all.
 SELECT c.communicator,
   CASE WHEN c.operation IN ('send', 'recv') THEN 'sendrecv' ELSE c.operation END AS operation,
   CASE WHEN c.operation = 'send' THEN c.rank WHEN c.operation = 'recv' THEN c.peer ELSE -1 END AS sender,
@@ -15,3 +16,4 @@ SELECT c.communicator,
 FROM RankCollective AS c
 JOIN MatchedStep AS m ON m.step = c.step
 JOIN LaneClock AS l ON l.instance = c.instance AND l.rank = c.rank AND l.device_idx = c.device_idx
+ORDER BY c.step

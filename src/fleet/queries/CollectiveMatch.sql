@@ -28,3 +28,4 @@ SELECT communicator, operation, sender, receiver, sequence, step, occurrence, m.
   END AS bus_bandwidth
 FROM (SELECT matches.*, coalesce(known_size, ranks) AS group_size FROM matches) AS m
 CROSS JOIN Run AS r
+ORDER BY step

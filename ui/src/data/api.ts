@@ -6,7 +6,7 @@ import type {
 import type { CaptureRequest } from '../model/captures'
 import type { Diff } from '../model/diff'
 import type { StepLanes } from '../model/rankTimelines'
-import type { RunName, RunReport, RunShape, StepAnswer } from '../model/run'
+import type { RunName, RunProgress, RunReport, RunShape, StepAnswer } from '../model/run'
 import { toDigits, type Span } from '../model/time'
 
 export class ApiError extends Error {
@@ -172,11 +172,8 @@ export async function listRuns(): Promise<RunName[]> {
   return (await requestJson<{ runs: RunName[] }>(`${BASE}/runs`)).runs
 }
 
-export function getRun(dataset: string, run: string, signal?: AbortSignal): Promise<{ status: 'ready' | 'analyzing'; seconds?: number }> {
-  return requestJson(runUrl(dataset, run), { signal })
-}
-
-export function getRunShape(dataset: string, run: string, order: string, signal?: AbortSignal): Promise<RunShape> {
+/** The lanes and steps of a run; until its analysis is done, how far that is. */
+export function getRunShape(dataset: string, run: string, order: string, signal?: AbortSignal): Promise<RunShape | RunProgress> {
   return requestJson(runUrl(dataset, run, `/lanes?order=${order}`), { signal })
 }
 
@@ -186,6 +183,11 @@ export function getRunReport(dataset: string, run: string, signal?: AbortSignal)
 
 export async function getRunPicture(dataset: string, run: string, parameters: Record<string, string>, signal?: AbortSignal): Promise<ArrayBuffer> {
   return (await request(runUrl(dataset, run, `/heatmap?${new URLSearchParams(parameters)}`), { signal })).arrayBuffer()
+}
+
+/** Where the largest value of some rows and steps is, by their positions. */
+export function getRunWorst(dataset: string, run: string, parameters: Record<string, string>, signal?: AbortSignal): Promise<{ row: number; step: number }> {
+  return requestJson(runUrl(dataset, run, `/worst?${new URLSearchParams(parameters)}`), { signal })
 }
 
 export function getRunStep(dataset: string, run: string, step: number, collective: number, signal?: AbortSignal): Promise<StepAnswer> {

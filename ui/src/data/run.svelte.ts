@@ -1,6 +1,8 @@
 // The run of many ranks that is shown: its shape, report, picture and chosen step. The server makes its analysis on the first
 // request; until that is done it is asked again.
-import { readHeatMap, writeRange, type HeatMap, type Range, type RunReport, type RunRoute, type RunShape, type StepAnswer } from '../model/run'
+import {
+  readHeatMap, writeRange, type HeatMap, type Range, type RunProgress, type RunReport, type RunRoute, type RunShape, type StepAnswer,
+} from '../model/run'
 import * as api from './api'
 import { LatestRequest } from './latestRequest'
 
@@ -17,7 +19,7 @@ export interface Picture {
 
 class OpenRun {
   error: string | null = $state(null)
-  seconds: number | null = $state(null) // of the analysis at work
+  progress: RunProgress | null = $state.raw(null) // of the analysis at work
   shape: RunShape | null = $state.raw(null)
   report: RunReport | null = $state.raw(null)
   picture: Picture | null = $state.raw(null)
@@ -26,12 +28,14 @@ class OpenRun {
   #opening = new LatestRequest()
   #drawing = new LatestRequest()
   #stepping = new LatestRequest()
+  #choosing = new LatestRequest()
+  #reporting: AbortController | null = null
 
-  async #ready(dataset: string, run: string, signal: AbortSignal): Promise<void> {
+  async #readShape(dataset: string, run: string, order: string, signal: AbortSignal): Promise<RunShape> {
     for (;;) {
-      const state = await api.getRun(dataset, run, signal)
-      if (state.status === 'ready') return
-      this.seconds = state.seconds ?? 0
+      const answer = await api.getRunShape(dataset, run, order, signal)
+      if ('lanes' in answer) return answer
+      this.progress = answer
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
       signal.throwIfAborted()
     }
@@ -41,14 +45,33 @@ class OpenRun {
     const signal = this.#opening.begin()
     this.error = null
     try {
-      await this.#ready(dataset, run, signal)
-      this.seconds = null
-      const shape = await api.getRunShape(dataset, run, order, signal)
-      if (!signal.aborted) this.shape = shape
-      if (!this.report) {
-        const report = await api.getRunReport(dataset, run, signal)
-        if (!signal.aborted) this.report = report
-      }
+      const shape = await this.#readShape(dataset, run, order, signal)
+      if (signal.aborted) return
+      this.progress = null
+      this.shape = shape
+    } catch (failure) {
+      if (!signal.aborted) this.error = (failure as Error).message
+    }
+  }
+
+  /** Where the largest value of a cell is; null if it has none. */
+  async worst(route: Pick<RunRoute, 'dataset' | 'run' | 'measure' | 'order'>, rows: Range, steps: Range): Promise<{ row: number; step: number } | null> {
+    const { measure, order } = route
+    try {
+      return await api.getRunWorst(route.dataset, route.run, { measure, order, rows: writeRange(rows), steps: writeRange(steps) }, this.#choosing.begin())
+    } catch {
+      return null
+    }
+  }
+
+  /** After the first picture, which it would make later. */
+  async #readReport(dataset: string, run: string): Promise<void> {
+    if (this.report || this.#reporting) return
+    this.#reporting = new AbortController()
+    const { signal } = this.#reporting
+    try {
+      const report = await api.getRunReport(dataset, run, signal)
+      if (!signal.aborted) this.report = report
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
@@ -65,6 +88,7 @@ class OpenRun {
     } catch (failure) {
       if (!signal.aborted) this.error = (failure as Error).message
     }
+    if (!signal.aborted) void this.#readReport(route.dataset, route.run)
   }
 
   async openStep(dataset: string, run: string, step: number | null, collective: number): Promise<void> {
@@ -83,8 +107,10 @@ class OpenRun {
   }
 
   close(): void {
-    for (const request of [this.#opening, this.#drawing, this.#stepping]) request.cancel()
-    this.shape = this.report = this.picture = this.step = this.error = this.stepError = this.seconds = null
+    for (const request of [this.#opening, this.#drawing, this.#stepping, this.#choosing]) request.cancel()
+    this.#reporting?.abort()
+    this.#reporting = null
+    this.shape = this.report = this.picture = this.step = this.error = this.stepError = this.progress = null
   }
 }
 

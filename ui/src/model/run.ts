@@ -10,9 +10,9 @@ export const MEASURE_TITLES: Record<Measure, string> = {
   idle: 'Idle', idle_host: 'Waits for the host',
 }
 
-export const ORDERS = ['rank', 'machine', 'slowest'] as const
+export const ORDERS = ['rank', 'machine', 'slowest', 'cluster'] as const
 export type Order = (typeof ORDERS)[number]
-export const ORDER_TITLES: Record<Order, string> = { rank: 'rank', machine: 'machine', slowest: 'slowest first' }
+export const ORDER_TITLES: Record<Order, string> = { rank: 'rank', machine: 'machine', slowest: 'slowest first', cluster: 'groups that behave alike' }
 
 /** Positions of lanes or steps, first and last. */
 export interface Range {
@@ -48,11 +48,21 @@ export interface Lane {
   machine: string
   median_excess_ns: number
   late_steps: number
+  cluster: number
 }
 
 export interface RunShape {
   lanes: Lane[]
   steps: { step: number; median_ns: number; is_outlier: boolean }[]
+  clusters: { cluster: number; lanes: number; excess_ns: number }[] // lanes that behave alike, the slowest first
+}
+
+/** How far the analysis of a run is. */
+export interface RunProgress {
+  status: 'analyzing'
+  seconds: number
+  percent: number
+  stage: string // "6 of 27: LaneStep"; empty before the first
 }
 
 export interface RunFinding {
@@ -207,15 +217,23 @@ export function runPath(route: RunRoute): string {
 
 export const laneName = (lane: { rank: number; device: number }) => (lane.device ? `${lane.rank}.${lane.device}` : String(lane.rank))
 
+const MAX_SORTED = 20_000
+
 /** The values that colours are for: ten robust standard deviations around the median, so that noise is pale and outliers are not
-    lost among it, but no more than there are. */
+    lost among it, but no more than there are. Of many values the median is that of some, evenly over all. */
 export function robustRange(values: Float32Array): { low: number; high: number } {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort()
-  if (!sorted.length) return { low: 0, high: 1 }
+  const known = values.filter((value) => !Number.isNaN(value))
+  if (!known.length) return { low: 0, high: 1 }
+  let [least, most] = [Infinity, -Infinity]
+  for (const value of known) {
+    if (value < least) least = value
+    if (value > most) most = value
+  }
+  const every = Math.ceil(known.length / MAX_SORTED)
+  const sorted = (every > 1 ? known.filter((_, i) => i % every === 0) : known).sort()
   const median = sorted[sorted.length >> 1]!
   const distances = sorted.map((value) => Math.abs(value - median)).sort()
   const reach = 10 * 1.4826 * distances[distances.length >> 1]!
-  const [least, most] = [sorted[0]!, sorted[sorted.length - 1]!]
   if (reach === 0) return { low: least, high: most }
   return { low: Math.max(least, median - reach), high: Math.min(most, median + reach) }
 }
@@ -257,6 +275,30 @@ export const sizeOf = (range: Range) => range.last - range.first + 1
 export function cellRange(shown: Range, cells: number, cell: number): Range {
   const size = sizeOf(shown)
   return { first: shown.first + Math.ceil((cell * size) / cells), last: shown.first + Math.ceil(((cell + 1) * size) / cells) - 1 }
+}
+
+/** Lanes next to each other that behave alike. */
+export interface LaneGroup extends Range {
+  cluster: number
+}
+
+export function groupsOf(lanes: readonly { cluster: number }[]): LaneGroup[] {
+  const groups: LaneGroup[] = []
+  lanes.forEach(({ cluster }, at) => {
+    const before = groups.at(-1)
+    if (before?.cluster === cluster) before.last = at
+    else groups.push({ cluster, first: at, last: at })
+  })
+  return groups
+}
+
+/** Moves ascending places apart so that labels there do not overlap, as little as that takes and within a length. */
+export function spreadLabels(places: readonly number[], apart: number, length: number): number[] {
+  const spread: number[] = []
+  for (const place of places) spread.push(Math.max(place, (spread.at(-1) ?? -Infinity) + apart, apart / 2))
+  let limit = length - apart / 2
+  for (let i = spread.length - 1; i >= 0 && spread[i]! > limit; i--, limit -= apart) spread[i] = limit
+  return spread
 }
 
 /** Zooms by a factor around a place, a share of what is shown. */

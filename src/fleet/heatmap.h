@@ -1,0 +1,60 @@
+/*
+ * Measures of lanes in steps as matrices, one file a run, made by the analysis: a picture of any
+ * part, by any order of lanes, is one pass over what it shows.
+ *
+ * The file, heatmap.kymo, has a header of 64 bytes (struct heatmap_header), then for each measure
+ * lanes x steps numbers, lane by lane: 32-bit floating point, little-endian, NaN where the lane has
+ * no such step. Lanes are in the order of rank and device, steps in that of their numbers.
+ */
+#ifndef KYMO_FLEET_HEATMAP_H
+#define KYMO_FLEET_HEATMAP_H
+
+#include "base/base.h"
+
+#define HEATMAP_FILE "heatmap.kymo"
+
+enum { HEATMAP_EXCESS, HEATMAP_MEASURES = 8 };
+struct heatmap_measure {
+    const char *name, *sql; /* over LaneStep */
+};
+extern const struct heatmap_measure heatmap_measures[HEATMAP_MEASURES];
+
+struct heatmap_header {
+    char magic[8];
+    uint32_t version, measures, lanes, steps;
+    uint8_t rest[40];
+};
+#define HEATMAP_MAGIC "kymoheat"
+enum { HEATMAP_VERSION = 1 };
+
+struct heatmap {
+    struct file file;
+    size_t lanes, steps; /* both 0 where ranks have too few steps in common for matrices */
+};
+bool heatmap_open(struct heatmap *map, const char *directory, struct error *err);
+void heatmap_close(struct heatmap *map);
+/* The values of a lane, one for each step. */
+const float *heatmap_lane(const struct heatmap *map, size_t measure, size_t lane);
+
+/* Positions, first and last, and into how many cells they are divided: position p is in cell
+ * (p - first) * cells / (last - first + 1). */
+struct heatmap_range {
+    size_t first, last, cells;
+};
+struct heatmap_view {
+    size_t measure;
+    const uint32_t *lanes; /* in the order in which they are drawn; as many as the map has */
+    struct heatmap_range rows, steps;
+};
+/* The largest and the mean value of each cell, row by row; NaN where nothing is. */
+void heatmap_draw(const struct heatmap *map, const struct heatmap_view *view, float *max,
+                  float *mean);
+/* Where the largest value of the view is; false if it has none. */
+struct heatmap_place {
+    size_t row, step;
+    float value;
+};
+bool heatmap_worst(const struct heatmap *map, const struct heatmap_view *view,
+                   struct heatmap_place *place);
+
+#endif
