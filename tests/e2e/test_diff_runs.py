@@ -37,7 +37,7 @@ def dataset(gen_run, tmp_path_factory):
     make(gen_run, path, "kernel", *SLOWER_KERNEL, seed=6)
     make(gen_run, path, "rank", "--straggler", "compute:5:1.2", seed=7)
     make(gen_run, path, "collective", "--slow-operation", "allgather:1.5", seed=8)
-    make(gen_run, path, "warm%2Fup", "--outlier", "0:1.8", "--outlier", "1:1.3", seed=9)
+    make(gen_run, path, "warm/up", "--outlier", "0:1.8", "--outlier", "1:1.3", seed=9)
     return path
 
 
