@@ -20,6 +20,7 @@ from kymo.profile import Tables
 
 _MARK = "_dataset.json"
 _PART = "part-0.parquet"
+_REPORTED = ("RankStep", "RankCollective", "RankKernel", "Rank")  # the tables that reports are made of
 
 
 def add(
@@ -105,6 +106,28 @@ class Fleet(Tables):
             except duckdb.Error as problem:
                 raise ValueError(str(problem)) from None
         raise ValueError(f"format must be one of arrow, pandas, rows, not {format!r}")
+
+    def report(self, run: str | None = None, format: str = "text") -> Any:
+        """The report of a run, or of all runs, as `kymo fleet report` prints it: a text, Markdown (format="markdown") or the parsed
+        document (format="json"), a list of runs. From an address the tables it is made of are copied to this machine first.
+
+        >>> print(fleet.report("night"))                                  # doctest: +SKIP
+        """
+        if format not in ("text", "markdown", "json"):
+            raise ValueError(f"format must be one of text, markdown, json, not {format!r}")
+        arguments = ["--format", format, *([] if run is None else ["--run", run])]
+        if self._path is not None:
+            printed = _program.run("fleet", "report", *arguments, "--", self._path)
+        else:
+            import tempfile
+            assert self._store is not None
+            with tempfile.TemporaryDirectory(prefix="kymo-") as folder:
+                self._store.download(_REPORTED, run, folder)
+                printed = _program.run("fleet", "report", *arguments, "--", folder)
+        if format != "json":
+            return printed
+        import json
+        return json.loads(printed)
 
     def remove(self, run: str, rank: int | None = None) -> None:
         """Removes a run, or one of its ranks. KeyError when there is none."""
@@ -233,6 +256,19 @@ class _Store:
             if self.files.exists(path):
                 self.files.rm(path, recursive=True)
 
+    def download(self, tables: Iterable[str], run: str | None, folder: str) -> None:
+        """Files of tables, of a run or of all, into a folder that is a dataset then."""
+        places = {_place_in(path) for path in self._parts("Rank")}
+        if run is not None:
+            places = {place for place in places if place.startswith(f"run={_escape(run)}/")}
+        self.files.get_file(self.path(_MARK), os.path.join(folder, _MARK))
+        for name in tables:
+            for path in self._parts(name):
+                if _place_in(path) in places:
+                    target = os.path.join(folder, name, _place_in(path))
+                    os.makedirs(target)
+                    self.files.get_file(path, os.path.join(target, _PART))
+
     def _put(self, local: str, *parts: str) -> None:
         target = self.path(*parts)
         self.files.makedirs(posixpath.dirname(target), exist_ok=True)
@@ -251,6 +287,8 @@ class _Store:
             raise ValueError(f"{self.url}: the dataset has no ranks yet")
         connection = duckdb.connect()
         connection.register_filesystem(self.files)
+        if "memory" in self.files.protocol:
+            connection.execute("SET threads = 1")  # who opens a file there shares its position with others
         for name in named or names:
             files = [path for path in self._parts(name) if _place_in(path) in places]
             if not files:
@@ -263,5 +301,6 @@ class _Store:
         return connection
 
     def _parts(self, name: str) -> list[str]:
-        """The files of a table."""
+        """The files of a table; none where it is missing."""
+        self.files.invalidate_cache()
         return [str(path) for path in self.files.find(self.path(name)) if str(path).endswith("/" + _PART)]

@@ -60,6 +60,21 @@ def test_ranks_are_added_found_and_removed(fleet, place):
         found.sql("SELECT 1 FROM Rank")
 
 
+def test_a_report_is_that_of_the_program(fleet, kymo, place, tmp_path):
+    url, options = place
+    for run in ("a b/c", "night"):
+        fleet.add(url, RANKS, run=run, **options)
+        kymo.ok("fleet", "add", tmp_path / "same", *RANKS, "--run", run)
+    found = fleet.Fleet(url, **options)
+    assert found.report("night") == kymo.ok("fleet", "report", tmp_path / "same", "--run", "night")
+    assert found.report(format="markdown") == kymo.ok("fleet", "report", tmp_path / "same", "--format", "markdown")
+    assert [run["run"] for run in found.report(format="json")] == ["a b/c", "night"]
+    with pytest.raises(fleet._program.ProgramError, match="no run elsewhere|no ranks yet"):
+        found.report("elsewhere")
+    with pytest.raises(ValueError, match="must be one of"):
+        found.report("night", format="xml")
+
+
 def test_a_rank_whose_upload_fails_is_not_there(fleet, tmp_path):
     class Full(fsspec.get_filesystem_class("local")):
         puts = 0
