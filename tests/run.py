@@ -124,7 +124,7 @@ def pytest(binary, *arguments):
     result = call(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", *arguments],
         env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BUILD / "pycache"),
-             "ASAN_OPTIONS": "detect_leaks=1", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
+             "ASAN_OPTIONS": "detect_leaks=1:malloc_context_size=8", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
     )
     last = result.stdout.strip().splitlines()[-1] if result.stdout.strip() else ""
     counts = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", last)}

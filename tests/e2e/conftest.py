@@ -1,6 +1,7 @@
 """What the end-to-end tests share: the program under test and the captures it is tried on."""
 
 import collections
+import gc
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import tempfile
 
 import pytest
 
+gc.set_threshold(200_000, 20, 100)  # tests hold documents of millions of values: to go through them often is a tenth of the time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
