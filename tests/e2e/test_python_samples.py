@@ -58,8 +58,9 @@ def test_time_is_where_it_was_spent(record, interpreter, hz):  # noqa: F811
         for part in ("computes", "sleeps"):
             ((start, end),) = spans(recording, track, f" {part}")
             true_start, true_end = annotations[f"{thread} {part}"]
-            # Sampled ranges are late by one period; on a busy machine the sampling thread has to wait.
-            assert true_start - 5 * MS < start < true_end < end + 300 * MS and end < true_end + 300 * MS
+            # Sampled ranges are late by one period; on a busy machine the sampling thread has to wait, or the program between its call and
+            # the annotation in it.
+            assert true_start - 100 * MS < start < true_end < end + 300 * MS and end < true_end + 300 * MS
             assert end - start > 0.4 * (true_end - true_start)
     counts = {name.split(" ")[1]: args["samples"] for _, _, name, args in recording.events["samples of MainThread"]}
     true_s = (annotations["MainThread sleeps"][1] - annotations["MainThread sleeps"][0]) / 1e12
