@@ -13,9 +13,8 @@
 #ifndef KYMO_FLEET_DATASET_H
 #define KYMO_FLEET_DATASET_H
 
+#include "sql/sql.h"
 #include "store/store.h"
-
-#define DATASET_FILE "_dataset.json"
 
 /* Where a rank is in a dataset. */
 struct rank_place {

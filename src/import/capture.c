@@ -8,6 +8,7 @@
 #include "import/json_file.h"
 #include "import/paths.h"
 #include "import/recording/recording.h"
+#include "sql/sql.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -126,13 +127,22 @@ static bool is_chrome_trace(const char *path)
     return is_json_of(path, JSON_FORMAT_CHROME) && !is_copy_of_xplane(path);
 }
 
+static bool is_dataset(const char *directory)
+{
+    char *path = path_join(directory, DATASET_FILE);
+    struct stat status;
+    bool is_there = stat(path, &status) == 0;
+    mem_free(path);
+    return is_there;
+}
+
 struct pending {
     char *path;
     unsigned depth;
 };
 
 /* Finds all directories below root that contain captures. Symbolic links to directories are not
- * followed, to avoid loops. */
+ * followed, to avoid loops; what is in datasets was made from captures. */
 static bool find_runs(const char *root, belongs *is_capture, path_list *runs, struct error *err)
 {
     ARRAY(struct pending) pending = {0};
@@ -142,7 +152,7 @@ static bool find_runs(const char *root, belongs *is_capture, path_list *runs, st
         struct pending next = pending.items[--pending.count];
         path_list paths = {0};
         struct error unreadable;
-        bool readable = paths_list(next.path, &paths, &unreadable);
+        bool readable = is_dataset(next.path) || paths_list(next.path, &paths, &unreadable);
         if (!readable && next.depth == 0) {
             *err = unreadable;
             ok = false;

@@ -6,6 +6,7 @@
 #include "neff/neff.h"
 
 #include "import/paths.h"
+#include "sql/sql.h"
 #include "wire/wire.h"
 
 #define READABLE                                                                                   \
@@ -186,17 +187,22 @@ bool content_refuse_directory(const char *path, struct error *err)
     path_list entries = {0};
     char **entry;
     const char *first = NULL;
-    bool has_raw = false, has_tables = false;
+    bool has_raw = false, has_tables = false, is_dataset = false;
     if (!paths_list(path, &entries, err))
         return false;
     array_each (entry, &entries) {
         has_raw |= is_raw_device_profile(*entry);
         has_tables |= text_ends(text_of(*entry), TEXT(".parquet"));
+        is_dataset |= strcmp(path_name(*entry), DATASET_FILE) == 0;
         if (!first || (file_is_directory(first) && !file_is_directory(*entry)))
             first = *entry;
     }
     if (!first)
         error_in_file(err, path, "the directory is empty; " READABLE);
+    else if (is_dataset)
+        error_in_file(err, path,
+                      "this is a dataset of many ranks: kymo serve shows its runs, and kymo fleet "
+                      "report tells what is wrong with them");
     else if (has_raw)
         error_in_file(err, path, "no captures found; " RAW_DEVICE_PROFILES);
     else if (has_tables)

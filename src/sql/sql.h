@@ -9,6 +9,9 @@
 #include "base/base.h"
 #include "sql/child.h"
 
+/* Marks a directory as a dataset: tables of many ranks, in directories of their own. */
+#define DATASET_FILE "_dataset.json"
+
 struct sql_database;
 struct sql_connection;
 struct sql_result;

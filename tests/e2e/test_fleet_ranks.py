@@ -59,6 +59,15 @@ def ready(server, run):
 # --- a rank is a profile ---
 
 
+def test_what_is_in_a_dataset_is_no_capture(kymo, server, dataset, tmp_path):
+    assert [profile["name"] for profile in server.get("profiles")["profiles"]] == ["one"]
+    assert f"{dataset}: this is a dataset of many ranks: kymo serve shows its runs" in kymo.refuses("info", dataset)
+    (tmp_path / "traces").mkdir()
+    shutil.copy(NCCL, tmp_path / "traces")
+    shutil.copytree(dataset, tmp_path / "runs")
+    assert kymo.json("info", "--json", tmp_path) == kymo.json("info", "--json", tmp_path / "traces")
+
+
 def test_a_rank_answers_as_the_profile_of_its_capture(server):
     rank, profile = url(1), "profiles/one"
     entry, other = server.get(rank), server.get(profile)
