@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 40, LOCK_PAUSE_US = 5000 };
+enum { LOCK_TRIES = 400, LOCK_PAUSE_US = 5000 };
 
 /* Removes what was staged for a rank, and what of it is in tables already, if its row of Rank is
  * not. The lock must be held. */
