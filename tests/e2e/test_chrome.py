@@ -138,6 +138,7 @@ def small_trace():
     json.dumps(small_trace()), json.dumps(small_trace(), indent=1, ensure_ascii=False),
     json.dumps(small_trace()["traceEvents"]),
 ], ids=["object", "lines", "list"])
+@pytest.mark.slow
 def test_a_trace_cut_off_at_any_byte_is_read_as_far_as_it_goes(kymo, tmp_path, form, some):
     data = form.encode()
     path = tmp_path / "cut.json"

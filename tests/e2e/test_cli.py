@@ -49,6 +49,7 @@ def test_help_of_a_command_has_options_and_examples(kymo, command, word):
 
 
 @pytest.mark.plain_build  # other tests run these commands
+@pytest.mark.slow
 def test_the_examples_use_options_that_exist(kymo, tmp_path):
     for command in COMMANDS:
         text = kymo.ok(command, "--help")

@@ -377,6 +377,7 @@ def can_broadcast(a, b):
 
 
 @pytest.mark.parametrize("logical", [1, 2])
+@pytest.mark.slow
 def test_random_graphs(holds, logical):
     holds([random_graph(seed) for seed in range(60)], slack=30, logical=logical)
 

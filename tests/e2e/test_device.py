@@ -69,6 +69,7 @@ def profiles(made):
     return {path.name.removesuffix("@latest"): Profile(path) for path in (made / "data" / "profiles" / "global").iterdir()}
 
 
+@pytest.mark.slow
 def test_tables_have_the_published_columns_and_then_ours(made, profiles):
     published = json.loads((DATA / "device" / "schema.json").read_text())
     seen = set()
@@ -357,6 +358,7 @@ def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_pa
     assert counts == sorted(counts) and counts[-1] > counts[0] and len(counts) > 5
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_left_out_and_told(kymo, made, tmp_path):
     """A bit flipped, and bytes missing, in the middle: all but the block there is shown, as the tables of the whole file have it."""
     whole = (made / "gpt12" / "profile.ntff").read_bytes()

@@ -45,6 +45,7 @@ def union(spans):
     return covered
 
 
+@pytest.mark.slow
 def test_flops_are_those_of_the_model(summary):
     tokens, width, hidden, vocabulary, heads = 128, 256, 1024, 1024, 4
     projections = 4 * tokens * width * width
@@ -166,6 +167,7 @@ def test_every_metric_is_explained(kymo, summary):
     assert len(re.findall(r"^    = .", text, re.MULTILINE)) == len(names)
 
 
+@pytest.mark.slow
 def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_path):
     text = kymo.ok("recommend", "-n", gpt[0], "-s", gpt[1])
     shares = [float(share) for share in re.findall(r"to gain, ([\d.]+) % of the time", text)]

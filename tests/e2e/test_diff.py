@@ -213,6 +213,7 @@ def test_planted_changes_are_found_and_no_others(kymo, tmp_path):
     assert alike == {new: ([old], [new]) for old, new in list(names.items())[1:]}
 
 
+@pytest.mark.slow
 def test_a_slower_step_fails_above_its_percentage_only(kymo, tmp_path):
     stretched = edited(tmp_path / "slow.json", lambda e: e | {k: e[k] * 1.1 for k in ("ts", "dur") if k in e})
     for a, b, percent, code in ((CHROME, stretched, 9.5, 1), (CHROME, stretched, 10.5, 0), (stretched, CHROME, 0, 0)):
@@ -304,6 +305,7 @@ def test_names_of_other_builds_are_matched_together(kymo, tmp_path):
     assert changes(document, "kernels") == {"new": {"scan_1"}, "gone": {"reduce_1"}}
 
 
+@pytest.mark.slow
 def test_all_formats_tell_the_same(kymo, pair, tmp_path):
     a, b = (profile.directory for profile in pair)
     document = diff(kymo, a, b, "--top", "3")
@@ -337,6 +339,7 @@ def test_what_is_missing_is_said(kymo):
     assert "--fail-above needs a percentage, not much" in kymo.refuses("diff", BASE, TEST, "--fail-above", "much", code=2)
 
 
+@pytest.mark.slow
 def test_the_server_answers_what_the_command_prints(kymo, tmp_path):
     for name, capture in (("base", BASE), ("test", TEST)):
         kymo.ok("view", capture, "--ingest-only", "--display-name", name, "--data-path", tmp_path)

@@ -147,6 +147,7 @@ def pair(kymo, gen_run, tmp_path_factory):
     return dataset
 
 
+@pytest.mark.slow
 def test_what_a_replay_saves_is_what_the_run_without_the_fault_saves(pair):
     change, = [row for row in result(pair, "slow", "WhatIf") if row["kind"] == "rank"]
     steps = {run: [row["median_ns"] for row in result(pair, run, "Step")] for run in ("slow", "sound")}
@@ -216,6 +217,7 @@ def test_waits_of_ranks_add_up_to_those_of_collectives(pair):
     assert sum(row["came_last_count"] for row in waits) == len(matches)
 
 
+@pytest.mark.slow
 def test_a_slow_machine_is_one_finding(kymo, gen_run, tmp_path):
     dataset = tmp_path / "runs"
     options = ["--ranks", 16, "--machine-ranks", 4, "--tensor", 4, "--steps", 30]
@@ -228,6 +230,7 @@ def test_a_slow_machine_is_one_finding(kymo, gen_run, tmp_path):
     assert finding["cost_ns"] == pytest.approx(saved, rel=0.1)
 
 
+@pytest.mark.slow
 def test_results_are_made_again_only_when_ranks_change(kymo, gen_run, tmp_path):
     dataset = tmp_path / "runs"
     options = ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12]

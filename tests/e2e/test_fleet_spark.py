@@ -43,6 +43,7 @@ def rows(table):
         (value is None, f"{value:.3e}" if isinstance(value, float) else str(value)) for value in row])
 
 
+@pytest.mark.slow
 def test_results_are_the_same_row_for_row(kymo, gen_run, tmp_path, spark, monkeypatch):
     dataset = tmp_path / "runs"
     subprocess.run([gen_run, "--ranks", "16", "--machine-ranks", "4", "--tensor", "2", "--pipeline", "2", "--steps", "30", "--seed", "7",
@@ -68,6 +69,7 @@ def test_results_are_the_same_row_for_row(kymo, gen_run, tmp_path, spark, monkey
             assert all(map(is_same, one, other)), (name, one, other)
 
 
+@pytest.mark.slow
 def test_captures_are_processed_by_tasks(kymo, tmp_path, spark, monkeypatch):
     broken = tmp_path / "rank-2.json.gz"
     broken.write_bytes(RANKS[0].read_bytes()[:1000])
@@ -93,6 +95,7 @@ def test_without_spark_the_message_says_what_is_missing(kymo, gen_run, tmp_path,
     assert "cannot run" in kymo.refuses("fleet", "report", tmp_path / "runs", "--engine", MASTER)
 
 
+@pytest.mark.slow
 def test_a_rank_that_cannot_be_read_is_left_out(kymo, gen_run, tmp_path, spark, monkeypatch):
     dataset = tmp_path / "runs"
     subprocess.run([gen_run, "--ranks", "8", "--machine-ranks", "4", "--tensor", "2", "--steps", "10", "--run", "r", dataset], check=True)

@@ -473,6 +473,7 @@ print(jax.jit(model).lower(jnp.ones((64, 64))).compile().as_text())
 """
 
 
+@pytest.mark.slow
 def test_kernels_have_the_source_of_their_operation_with_hlo(kymo, tmp_path):
     """The program is compiled by JAX itself; the kernels that run it are added."""
     program = tmp_path / "model.py"

@@ -111,6 +111,7 @@ def test_without_the_program_the_session_has_what_jax_records(tmp_path, installe
     assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
 
 
+@pytest.mark.slow
 def test_it_takes_little_time_to_register(installed):
     program = """
 import time

@@ -170,6 +170,7 @@ def test_random_spaces_are_shown_whole(kymo, tmp_path, seed):
     assert_same(read(kymo, path, tmp_path), kymo.document(path))
 
 
+@pytest.mark.slow
 def test_flows_join_launches_with_what_they_launched(kymo, tmp_path):
     document = kymo.document(GPT)
     reading = read(kymo, GPT, tmp_path, "--show-perfetto-flows")
@@ -291,6 +292,7 @@ def gpu_trace(kymo, capture, path):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 def test_gpu_streams_become_render_stages_instead_of_tracks(kymo, tmp_path):
     data = gpu_trace(kymo, GPT, tmp_path / "t.pftrace")
     (device,) = [plane for plane in xspace.load(GPT).planes if plane.name == b"/device:GPU:0"]

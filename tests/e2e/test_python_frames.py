@@ -209,6 +209,7 @@ def size(forest):
 @EACH
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.slow
 def test_calls_are_those_that_setprofile_tells_of(kymo, tmp_path, interpreter, seed, level):
     program = tmp_path / "random_calls.py"
     program.write_text(ORACLE)

@@ -319,6 +319,7 @@ def test_traces_of_one_second_do_not_replace_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("module", MODULES)
+@pytest.mark.slow
 def test_errors_of_order_are_those_of_jax(tmp_path, module):
     run_traced(module, """
         def refused(call, *arguments):

@@ -506,6 +506,7 @@ def nested(sql, track, start, end):
 
 
 @pytest.mark.parametrize("start, end", [(0, 2**50), (30_000_000_123, 34_000_000_456)])
+@pytest.mark.slow
 def test_a_flame_graph_is_the_call_tree(server, sql, start, end):
     events = nested(sql, 17, start, end)
     answer = server.post("profiles/gpt/flame", {"tracks": [17], "from": str(start), "to": str(end)})
@@ -523,6 +524,7 @@ def test_a_flame_graph_is_the_call_tree(server, sql, start, end):
     assert answer["total_ns"] == pytest.approx(sum(node["total_ns"] for node in nodes if node["parent"] < 0))
 
 
+@pytest.mark.slow
 def test_an_event_tells_its_self_time_and_the_events_around_and_inside_it(server, sql):
     events = nested(sql, 17, 0, 2**50)
     stored = {row["id"]: row["self_ns"] for row in sql("gpt", "SELECT id, self_ns FROM SystemProfileEvents WHERE track_id = 17")}
@@ -679,6 +681,7 @@ def test_a_profile_as_an_archive(kymo, server, data, tmp_path):
     assert kymo.ok("sql", tmp_path / "profile") == kymo.ok("sql", folder)
 
 
+@pytest.mark.slow
 def test_a_profile_for_other_tools(kymo, server, data, tmp_path):
     folder = data / "profiles/global/tpu run@latest"
     commands = {

@@ -134,6 +134,7 @@ def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
 
 
 @pytest.mark.plain_build
+@pytest.mark.slow
 def test_values_and_answers_have_a_size(server):
     answer = server.ask("POST", "profiles/gpt/sql", {"query": "SELECT repeat('x', 20000000) AS long"})
     assert answer.status == 400 and "column long" in answer.error and "16 MiB" in answer.error
@@ -206,6 +207,7 @@ def test_slow_readers_of_tables_do_not_hold_up_searches(server):
 
 
 @pytest.mark.skipif(IS_SANITIZED, reason="a sanitizer's memory is not told apart")
+@pytest.mark.slow
 def test_answers_that_nobody_reads_do_not_fill_the_memory(server):
     """Each is 30 MB; responses above the limit are refused before they are stored."""
     query = "SELECT repeat('x', 1000000) AS x FROM range(30)"
@@ -222,6 +224,7 @@ def test_answers_that_nobody_reads_do_not_fill_the_memory(server):
     wait_until(lambda: server.ask("POST", "profiles/gpt/sql", {"query": query}).status == 200)
 
 
+@pytest.mark.slow
 def test_files_of_a_query_that_was_killed_are_removed(kymo, data, tmp_path):
     """A sort that does not fit into memory writes to the temporary directory."""
     os.environ["TMPDIR"], before = str(tmp_path), os.environ.get("TMPDIR")

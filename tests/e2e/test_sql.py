@@ -72,6 +72,7 @@ def test_every_type_can_be_shown(kymo, profile):
     assert "3 rows" in kymo.ok("sql", profile, query)
 
 
+@pytest.mark.slow
 def test_the_order_survives_several_threads_and_row_groups(kymo, profile):
     query = "SELECT i FROM range(300000) t(i) ORDER BY hash(i)"
     expected = [row[0] for row in duckdb.execute(query).fetchall()]

@@ -74,6 +74,7 @@ def copy_name(event):
     return f"[CUDA memcpy {COPIES[re.search('HtoD|DtoH|DtoD', event['name'])[0]]}]"
 
 
+@pytest.mark.slow
 def test_kernels_copies_and_calls_are_those_of_the_capture(nccl):
     capture, reports = nccl
     check_summary(reports["cuda_gpu_kern_sum"], capture.groups("kernel"), "Name")
@@ -338,6 +339,7 @@ def test_stats_refuses_what_it_does_not_know(kymo, tmp_path):
     assert "no profile 'nothing'" in kymo.refuses("stats", "nothing", "--data-path", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_profile_in_the_workspace_is_summarized_and_a_capture_leaves_nothing_behind(kymo, made, tmp_path):
     kymo.ok("view", made, "--display-name", "p", "--ingest-only", "--data-path", tmp_path / "data")
     scratch = tmp_path / "scratch"

@@ -430,6 +430,7 @@ def test_what_cannot_be_asked_is_refused(kymo, place):
     assert all(name in listed for name in TABLES)
 
 
+@pytest.mark.slow
 def test_the_command_line_and_the_server_say_the_same(kymo, place, server, tool):
     def cli(name, profile, *options):
         return kymo.ok("tool", name, profile, "--data-path", place, *options)
