@@ -167,7 +167,8 @@ static bool open_map(struct heatmap_request *wanted, struct reply *reply)
 {
     struct error err;
     if (!heatmap_open(&wanted->map, wanted->query.run.directory, &err)) {
-        reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+        reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                    "%s; kymo fleet report --force makes the results of the run again", err.text);
         return false;
     }
     if (wanted->map.lanes == 0)

@@ -162,3 +162,14 @@ def test_the_report_is_that_of_the_command(ready, kymo):
 def test_what_cannot_be_is_said(ready, path, status, word):
     answer = ready[0].ask("GET", path)
     assert answer.status == status and word in answer.error
+
+
+def test_without_its_file_a_heat_map_says_how_to_make_it(ready):
+    server, results = ready
+    (results / "heatmap.kymo").rename(results / "away")
+    try:
+        answer = server.ask("GET", f"{URL}/heatmap")
+    finally:
+        (results / "away").rename(results / "heatmap.kymo")
+    assert answer.status == 500 and "No such file" in answer.error and "kymo fleet report --force makes the results of the run again" in answer.error
+    assert server.ask("GET", f"{URL}/heatmap").status == 200
