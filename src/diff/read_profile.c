@@ -217,11 +217,7 @@ static void number_steps(struct diff_side *side)
 
 static bool read_all(struct reading *reading, struct error *err)
 {
-    static const struct {
-        const char *sql;
-        take_row *take;
-        enum diff_kind kind;
-    } queries[] = {
+    static const struct side_query queries[] = {
         {steps_sql, take_step, DIFF_STEPS},
         {devices_sql, take_devices, DIFF_STEPS},
         {operators_sql, take_value, DIFF_OPERATORS},
@@ -231,10 +227,7 @@ static bool read_all(struct reading *reading, struct error *err)
         {host_sql, take_value, DIFF_HOST},
         {memory_sql, take_value, DIFF_MEMORY},
     };
-    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
-            return false;
-    return true;
+    return read_queries(reading, queries, sizeof queries / sizeof *queries, err);
 }
 
 bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,

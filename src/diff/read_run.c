@@ -282,11 +282,7 @@ static bool read_steps(struct reading *reading, struct error *err)
 
 static bool read_all(struct reading *reading, struct error *err)
 {
-    static const struct {
-        const char *sql;
-        take_row *take;
-        enum diff_kind kind;
-    } queries[] = {
+    static const struct side_query queries[] = {
         {kernels_sql, take_kernel, DIFF_KERNELS},
         {collectives_sql, take_value, DIFF_COLLECTIVES},
         {bandwidths_sql, take_bandwidth, DIFF_COLLECTIVES},
@@ -299,11 +295,10 @@ static bool read_all(struct reading *reading, struct error *err)
     if (reading->side->kept == 0)
         return true;
     define_kept(reading);
-    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
-            return false;
-    complete_rows(reading->side);
-    return true;
+    bool ok = read_queries(reading, queries, sizeof queries / sizeof *queries, err);
+    if (ok)
+        complete_rows(reading->side);
+    return ok;
 }
 
 bool diff_read_run(struct diff_side **side, const char *name, struct sql_connection *connection,

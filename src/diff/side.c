@@ -99,6 +99,15 @@ void add_step_row(struct diff_side *side, const char *name, uint32_t step, doubl
     add_value(row, step, 1, ns);
 }
 
+bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
+                  struct error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
+            return false;
+    return true;
+}
+
 void take_value(struct reading *reading, const struct sql_result *result, size_t at,
                 enum diff_kind kind)
 {

@@ -77,6 +77,14 @@ typedef void take_row(struct reading *reading, const struct sql_result *result, 
                       enum diff_kind kind);
 bool read_rows(struct reading *reading, const char *sql, take_row *take, enum diff_kind kind,
                struct error *err);
+/* Several queries, one after the other. */
+struct side_query {
+    const char *sql;
+    take_row *take;
+    enum diff_kind kind;
+};
+bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
+                  struct error *err);
 /* Takes columns name, layer, shape, step, count, amount, inclusive, is_communication. */
 take_row take_value;
 double number_of(struct text value);
