@@ -58,9 +58,12 @@ def report(name, good, bad, seconds, output="", failing=(), repeated=()):
         failed += bad
         failures.extend(f"{name}: {test}" for test in failing or ["see above"] * bool(bad))
         unstable.extend(f"{name}: {test}" for test in repeated)
-        print(f"{name:<38} {good:>5} passed {bad:>3} failed {seconds:>6.1f} s", flush=True)
+        print(f"{name:<38} {good:>5} passed {bad:>3} failed {seconds:>6.1f} s")
+        for test in failing:
+            print(f"failed: {test.strip()}")
         if bad or repeated:
-            print(output, flush=True)
+            print(output)
+        sys.stdout.flush()
 
 
 def finish_now_or_later(finish, later):
@@ -169,7 +172,7 @@ def vitest(*arguments):
     numbers = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed)", counts[1] if counts else "")}
     names = list(dict.fromkeys(re.findall(r"^ *FAIL +(\S+\.test\.ts) (> .+|\[.+)$", result.stdout, re.M)))
     bad = max(numbers.get("failed", 0), len(names)) or int(result.returncode != 0)  # a file that failed whole is one
-    return numbers.get("passed", 0), bad, names, result.stdout
+    return numbers.get("passed", 0), bad, names, re.sub(r"^ *✓ .*\n", "", result.stdout, flags=re.M)
 
 
 def ui_tests(*arguments):
@@ -183,10 +186,12 @@ def ui_tests(*arguments):
         if not repeatable:
             report("UI tests", good, bad, seconds, output, list(map(" ".join, names)))
             return
-        _, still_bad, failing, more = vitest(*sorted({file for file, _ in names}))
-        repeated = [" ".join(name) for name in names if name not in failing]
-        report("UI tests", good + len(repeated), still_bad, seconds, output + more,
-               list(map(" ".join, failing)), repeated)
+        again, bad_again, names_again, more = vitest(*sorted({file for file, _ in names}))
+        if not again or bad_again != len(names_again):
+            names_again = names
+        failing = [" ".join(name) for name in names if name in names_again]
+        repeated = [" ".join(name) for name in names if name not in names_again]
+        report("UI tests", good + len(repeated), len(failing), seconds, output + more, failing, repeated)
 
     finish_now_or_later(finish, repeatable)
 

@@ -5,10 +5,10 @@
 #include "interpose/taken.h"
 
 #include "interpose/call.h"
+#include "record/wall_clock.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define SECOND  ((int64_t)1000000000)
 #define OUTSIDE (60 * SECOND) /* a time is wrong that is so far from the trace's */
@@ -34,19 +34,12 @@ static struct {
     char texts[FETCHED_TEXTS];
 } taken;
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return now.tv_sec * SECOND + now.tv_nsec;
-}
-
 void taken_begin(const uint64_t *types)
 {
     memset(taken.skipped, 0, sizeof taken.skipped);
     for (size_t i = 0; i < sizeof wrapped_types / sizeof *wrapped_types; i++)
         event_set_bit(taken.skipped, wrapped_types[i], !event_bit(types, wrapped_types[i]));
-    taken.begun_ns = clock_ns(CLOCK_MONOTONIC);
+    taken.begun_ns = clock_now_ns(CLOCK_MONOTONIC);
     taken.clock = UNKNOWN;
 }
 
@@ -150,8 +143,8 @@ static void take(void *user, struct fetched_event *event)
 
 void taken_record(const char *json, size_t size, struct fetched *found)
 {
-    taken.now_ns = clock_ns(CLOCK_MONOTONIC);
-    taken.epoch_ns = clock_ns(CLOCK_REALTIME) - taken.now_ns;
+    taken.now_ns = clock_now_ns(CLOCK_MONOTONIC);
+    taken.epoch_ns = clock_epoch_ns();
     taken.ticks = 0;
     taken.wrong = 0;
     fetched_read(json, size, taken.texts, take, NULL, found);

@@ -5,12 +5,12 @@
 #include "nrt/rings.h"
 
 #include "record/lock.h"
+#include "record/wall_clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 struct ring {
     pthread_mutex_t lock;
@@ -27,13 +27,6 @@ static bool running;
 static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 static uint64_t wanted[EVENT_TYPE_WORDS];
 static int64_t epoch_ns; /* of CLOCK_MONOTONIC's zero, measured at the start */
-
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void rings_event_free(struct rings_event *event)
 {
@@ -137,8 +130,7 @@ enum rings_result rings_start(const struct rings_config *config)
     if (!running) {
         for (size_t i = 0; i < EVENT_TYPE_WORDS; i++)
             __atomic_store_n(&wanted[i], config->types[i], __ATOMIC_RELAXED);
-        __atomic_store_n(&epoch_ns, clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC),
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(&epoch_ns, clock_epoch_ns(), __ATOMIC_RELAXED);
         running = open_all(config);
         __atomic_store_n(&trace_in_rings, running, __ATOMIC_RELEASE);
         result = running ? RINGS_OK : RINGS_NO_MEMORY;
@@ -199,7 +191,7 @@ void rings_push(const struct trace_record *event, const struct kymo_arg *args, s
         slot->phase = (uint8_t)event->phase;
         keep_args(slot, args, count);
         slot->time_ns = __atomic_load_n(&epoch_ns, __ATOMIC_RELAXED) +
-                        (event->monotonic_ns ? event->monotonic_ns : clock_ns(CLOCK_MONOTONIC));
+                        (event->monotonic_ns ? event->monotonic_ns : clock_now_ns(CLOCK_MONOTONIC));
         ring->head++;
     }
     pthread_mutex_unlock(&ring->lock);

@@ -21,13 +21,6 @@ enum ring_clock clock_choose(void)
     return clock_uses_counter ? counter_kind() : RING_CLOCK_MONOTONIC;
 }
 
-int64_t clock_now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 struct ring_sample clock_sample(void)
 {
     struct ring_sample best = {.window = UINT64_MAX};
@@ -40,17 +33,7 @@ struct ring_sample clock_sample(void)
                                         .window = after - before,
                                         .monotonic_ns = monotonic};
     }
-    int64_t offset = 0, narrowest = INT64_MAX;
-    for (int i = 0; i < TRIES; i++) {
-        int64_t before = clock_now_ns(CLOCK_MONOTONIC);
-        int64_t realtime = clock_now_ns(CLOCK_REALTIME);
-        int64_t width = clock_now_ns(CLOCK_MONOTONIC) - before;
-        if (width < narrowest) {
-            narrowest = width;
-            offset = realtime - before - width / 2;
-        }
-    }
-    best.realtime_ns = best.monotonic_ns + offset;
+    best.realtime_ns = best.monotonic_ns + clock_epoch_ns();
     return best;
 }
 

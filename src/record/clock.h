@@ -8,14 +8,13 @@
 #define KYMO_RECORD_CLOCK_H
 
 #include "record/counter.h"
+#include "record/wall_clock.h"
 
 #include <stdbool.h>
-#include <time.h>
 
 extern bool clock_uses_counter; /* set by clock_choose, once, before the first event */
 
 enum ring_clock clock_choose(void);
-int64_t clock_now_ns(clockid_t clock);
 /* The same moment on all clocks, as well as a few tries can tell. */
 struct ring_sample clock_sample(void);
 

@@ -71,10 +71,10 @@ static uint64_t chance(uint64_t *state)
     return *state >> 33;
 }
 
-static int64_t now_ns(void)
+static int64_t now_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -90,7 +90,7 @@ static void random_event(uint64_t *seed)
     double real = (double)whole / 1024;
     size_t name = chance(seed) % 4;
     bool has_args = chance(seed) % 2;
-    int64_t before = now_ns();
+    int64_t before = now_ns(CLOCK_REALTIME);
     if (has_args)
         trace_event(type, core, phase, id, kymo_int("exec_id", whole), kymo_double("ratio", real),
                     kymo_text("model_name", names[name]), kymo_uint("size", UINT64_MAX - id));
@@ -98,7 +98,7 @@ static void random_event(uint64_t *seed)
         trace_event(type, core, phase, id);
     printf("{\"type\": \"%s\", \"core\": %d, \"phase\": %d, \"id\": %" PRIu64
            ", \"before\": %" PRId64 ", \"after\": %" PRId64 ", \"data\": {",
-           event_type_name(type), (int)core, (int)phase, id, before, now_ns());
+           event_type_name(type), (int)core, (int)phase, id, before, now_ns(CLOCK_REALTIME));
     if (has_args)
         printf("\"exec_id\": %" PRId64
                ", \"ratio\": %.17g, \"model_name\": \"%s\", \"size\": %" PRIu64,
@@ -198,10 +198,13 @@ static void inspect(char **words, size_t count)
 
 static void ago(char **words)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t then = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - atoll(words[4]);
-    int64_t expected = now_ns() - atoll(words[4]);
+    int64_t before, after, expected;
+    do { /* until it was not suspended between readings */
+        before = now_ns(CLOCK_MONOTONIC);
+        expected = now_ns(CLOCK_REALTIME) - atoll(words[4]);
+        after = now_ns(CLOCK_MONOTONIC);
+    } while (after - before > 10000);
+    int64_t then = before - atoll(words[4]);
     trace_event_at(event_type_find(words[1], strlen(words[1])),
                    (uint32_t)strtol(words[2], NULL, 10), TRACE_POINT, strtoull(words[3], NULL, 10),
                    then);

@@ -76,6 +76,17 @@ static int64_t device_now(void)
     return now(CLOCK_MONOTONIC) - DEVICE_OFFSET;
 }
 
+/* One moment on both clocks: a thread may be suspended between readings. */
+static void sync_point(int64_t *host, int64_t *device)
+{
+    int64_t after;
+    do {
+        *host = host_now();
+        *device = device_now();
+        after = host_now();
+    } while (after - *host > 5000);
+}
+
 static void push(int core, char *text)
 {
     if (log_file) {
@@ -177,9 +188,11 @@ NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
         emit("nc_exec_running", core, "stop", device_id, "\"nc_timestamp_ns\": %lld",
              (long long)device_now());
     }
+    int64_t host, device;
+    sync_point(&host, &device);
     emit("timestamp_sync_point", core, NULL, new_id(),
          "\"exec_id\": %llu, \"cpu_timestamp_ns\": %lld, \"nc_timestamp_ns\": %lld",
-         (unsigned long long)run, (long long)host_now(), (long long)device_now());
+         (unsigned long long)run, (long long)host, (long long)device);
     emit("vendor_detail", -1, NULL, 0,
          "\"share\": 0.25, \"on\": true, \"none\": null, \"list\": [1, 2], \"most\": "
          "18446744073709551615, \"least\": -5");

@@ -4,8 +4,7 @@
 #include "nrt/runtime/device_trace.h"
 
 #include "nrt/trace.h"
-
-#include <time.h>
+#include "record/wall_clock.h"
 
 uint64_t device_ns(uint64_t ticks)
 {
@@ -102,11 +101,9 @@ void device_trace_end(struct device_trace *trace, const struct core_result *resu
 
 void device_trace_sync_point(const struct vnc *vnc, uint64_t execution)
 {
-    struct timespec wall;
-    clock_gettime(CLOCK_REALTIME, &wall);
     int64_t now = monotonic_ns();
     trace_event_at(EVENT_timestamp_sync_point, vnc->index, TRACE_POINT, 0, now,
                    kymo_uint("exec_id", execution),
-                   kymo_int("cpu_timestamp_ns", (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec),
+                   kymo_int("cpu_timestamp_ns", clock_epoch_ns() + now),
                    kymo_uint("nc_timestamp_ns", vnc_clock_ns(vnc, now)));
 }

@@ -11,6 +11,7 @@
 #include "nrt/runtime/tensor.h"
 #include "nrt/runtime/tracker.h"
 #include "nrt/trace.h"
+#include "record/wall_clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -220,11 +221,9 @@ static void wait_until(int64_t time_ns)
 static void close_sink(const struct execution *execution, struct part *part, int64_t end_ns)
 {
     const struct vnc *vnc = execution->model->vnc;
-    struct timespec wall;
     uint64_t ticks_per_us = hardware_ticks_per_us(settings.instance->core);
     uint64_t end_ticks = vnc_clock_ns(vnc, end_ns) / 1000 * ticks_per_us;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    uint64_t wall_ns = (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
+    uint64_t wall_ns = (uint64_t)(clock_epoch_ns() + end_ns);
     const struct ntff_execution done = {.index = part->number,
                                         .start_ns = wall_ns - device_ns(part->result.ticks),
                                         .end_ns = wall_ns,

@@ -7,6 +7,7 @@
 #include "nrt/runtime/ranks.h"
 #include "nrt/runtime/tensor.h"
 #include "nrt/trace.h"
+#include "record/wall_clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -27,9 +28,7 @@ static bool has_forked; /* from a process that used the runtime */
 
 int64_t monotonic_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return clock_now_ns(CLOCK_MONOTONIC);
 }
 
 NRT_STATUS runtime_enter(void)
