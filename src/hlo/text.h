@@ -13,6 +13,15 @@ void put_literal(struct output *out, const struct hlo_instruction *at, int64_t m
 /* Each attribute with ", " before it; names begin with the sign. */
 void put_attributes(struct output *out, const struct hlo_module *module,
                     const struct hlo_instruction *at, const char *sign);
+void put_opcode_attributes(struct output *out, const struct hlo_instruction *at);
+void put_collective(struct output *out, const struct hlo_instruction *at);
+/* "1,2": all numbers of a field. */
+void put_plain_numbers(struct output *out, struct pb_reader in, uint32_t field);
+void put_dimensions(struct output *out, const struct hlo_instruction *at);
+void put_flag(struct output *out, const struct hlo_instruction *at, uint32_t field,
+              const char *name);
+void put_number_if_set(struct output *out, const struct hlo_instruction *at, uint32_t field,
+                       const char *name, int64_t unless);
 /* "key=value" of a map from names to texts, with that before it; nothing when it is empty. */
 void put_frontend(struct output *out, struct pb_reader in, const char *before);
 bool is_json(struct text value);

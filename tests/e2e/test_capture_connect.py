@@ -309,6 +309,7 @@ def test_when_all_hosts_fail_each_reason_is_said_once(kymo, tmp_path):
     assert last == "nothing was captured: all 2 hosts failed"
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up(kymo, tmp_path):
     begun = time.monotonic()
     said = fails(kymo, tmp_path, lambda service, connection, number: time.sleep(20), "--timeout", 1)

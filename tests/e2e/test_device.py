@@ -338,6 +338,7 @@ def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tm
     assert 0 < cut.one("SELECT count(*) FROM Instruction") < full.one("SELECT count(*) FROM Instruction")
 
 
+@pytest.mark.slow
 def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_path):
     whole = (made / "mlp" / "profile.ntff").read_bytes()
     shutil.copy(made / "mlp" / "file.neff", tmp_path)

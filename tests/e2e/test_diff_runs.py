@@ -116,6 +116,7 @@ def expect_row(row, a, b):
     assert row["p_value"] == pytest.approx(mann_whitney(a, b), rel=1e-6, abs=1e-12), row["name"]
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_brute_force(kymo, dataset):
     document = diff(kymo, dataset / "sound 1", dataset / "rank")
     a, b = Run(dataset, "sound 1"), Run(dataset, "rank")
@@ -167,6 +168,7 @@ def test_equal_runs_have_no_changes(kymo, dataset, other):
     assert document["step_time"]["significance"] in ("not significant", "negligible")
 
 
+@pytest.mark.slow
 def test_a_slower_kernel_of_all_ranks_is_found(kymo, dataset):
     document = diff(kymo, dataset / "sound 2", dataset / "kernel")
     # The stages of the pipeline wait longer for one another, in the kernel that communicates.
@@ -202,6 +204,7 @@ def test_a_slower_collective_is_found_with_its_bandwidth(kymo, dataset):
     assert "GB/s" in kymo.ok("diff", dataset / "sound 4", dataset / "collective")
 
 
+@pytest.mark.slow
 def test_steps_of_warming_up_are_left_out(kymo, dataset):
     document = diff(kymo, dataset / "sound 5", dataset / "warm/up")
     assert [step["number"] for step in document["b"]["steps"] if step["left_out"]] == [0, 1]
@@ -209,6 +212,7 @@ def test_steps_of_warming_up_are_left_out(kymo, dataset):
     assert {row["change"] for row in document["rows"]} == {"same"}
 
 
+@pytest.mark.slow
 def test_steps_are_read_of_most_ranks_and_ranks_by_blocks(kymo, gen_run, tmp_path):
     """150 steps are 64 blocks; rank 3 was recorded from step 4 on, the others from step 0 or, most of them, 2."""
     late = [word for rank in range(8) for word in ("--lost-start", f"{rank}:{4 if rank == 3 else 2}") if rank != 7]
@@ -261,6 +265,7 @@ def test_all_formats_tell_the_same(kymo, dataset):
     assert [row["kind"] for row in only] == ["ranks", "ranks"]  # one that changed, one that did not
 
 
+@pytest.mark.slow
 def test_captures_of_pytorch_are_compared_with_their_operators(kymo, tmp_path):
     """Two ranks of 128, two steps: too few for a test, so that only figures are compared."""
     ranks = [DATA / "kineto" / f"recommender_{name}.json.gz" for name in ("rank", "rank1")]
@@ -300,6 +305,7 @@ def test_what_cannot_be_compared_is_said(kymo, dataset, gen_run, tmp_path):
     assert "a file of a rank cannot be read; add the rank again with --force, or remove it" in message and str(victim) in message
 
 
+@pytest.mark.slow
 def test_the_server_answers_what_the_command_prints(kymo, dataset, tmp_path):
     server = Server(kymo, str(dataset), "--data-path", str(tmp_path))
     try:

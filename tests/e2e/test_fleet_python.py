@@ -60,6 +60,7 @@ def test_ranks_are_added_found_and_removed(fleet, place):
         found.sql("SELECT 1 FROM Rank")
 
 
+@pytest.mark.slow
 def test_a_report_is_that_of_the_program(fleet, kymo, place, tmp_path):
     url, options = place
     for run in ("a b/c", "night"):

@@ -336,6 +336,7 @@ def test_ranks_that_behave_alike_are_grouped(kymo, gen_run, tmp_path):
         assert row["excess_ns"] == pytest.approx(sum(means) / len(means), rel=1e-4, abs=10)
 
 
+@pytest.mark.slow
 def test_communication_beside_compute_is_told_apart(kymo, gen_run, tmp_path):
     """With it steps are shorter, and what is planted is found all the same."""
     dataset = tmp_path / "a b" / "runs"
@@ -371,6 +372,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["Rank", "RankStep", "RankCollective", "RankKernel"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_rank_that_cannot_be_read_is_left_out_and_named(kymo, gen_run, tmp_path, table, damage):

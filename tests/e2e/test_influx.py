@@ -452,6 +452,7 @@ def break_answer(handler):
     handler.hang_up()
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again(kymo, many):
     moods = [lambda h: drained(h).refuse(503, "unavailable", "busy"),
              lambda h: drained(h).refuse(429, "too many requests", "slow down"),
@@ -463,6 +464,7 @@ def test_a_busy_server_is_asked_again(kymo, many):
     assert len(server.lines) == points
 
 
+@pytest.mark.slow
 def test_the_server_says_how_long_to_wait(kymo, tmp_path):
     times = []
 

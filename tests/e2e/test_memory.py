@@ -69,6 +69,7 @@ def test_a_directory_that_is_not_there_is_done_without(kymo, capture):
                             env={**os.environ, "TMPDIR": "/nowhere/at/all"})
 
 
+@pytest.mark.slow
 def test_what_claims_to_unpack_to_far_more_than_anything_does_is_refused(kymo, tmp_path):
     path = tmp_path / "bomb.xplane.pb.zst"
     path.write_bytes(zstandard.compress(bytes(256 << 20)) * 8)

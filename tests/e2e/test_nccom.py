@@ -233,6 +233,7 @@ def test_64_workers_on_logical_cores(nccom):
     assert row["size(B)"] == "4096"
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_a_failure_soon(nccom):
     process = subprocess.Popen(["nccom-test", "allr", "-r", "4", "-b", "64", "-e", "64", "-n", "4000000", "--debug"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=nccom.folder, env=nccom.environment)

@@ -226,6 +226,7 @@ def test_sizes_that_lie_are_refused(kymo, tmp_path):
     assert "cut off" in kymo.refuses("neff", "info", path)
 
 
+@pytest.mark.slow
 def test_members_are_limited(kymo, tmp_path):
     entry = tarfile.TarInfo("sg00/x").tobuf(tarfile.USTAR_FORMAT)
     path = tmp_path / "many.neff"

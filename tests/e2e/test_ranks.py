@@ -159,6 +159,7 @@ def test_a_killed_worker_ends_the_others(capture):
     assert are_gone(workers) and set(os.listdir("/dev/shm")) <= before
 
 
+@pytest.mark.slow
 def test_a_node_that_is_gone_ends_the_other(capture):
     address = free_address()
     first, second = (running(capture, "-r", 2, "--collectives-worker-count", 4, "--collectives-worker-start-id", start,
@@ -198,6 +199,7 @@ def test_a_worker_that_fails_is_named(capture, tmp_path):
     assert "nothing: cannot open" in errors.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_workers_that_do_not_find_each_other_say_so(capture):
     others = ["-r", 2, "--collectives-worker-count", 4, "--disable-profile"]
     _, errors = capture("mix", *others).end(status=1)

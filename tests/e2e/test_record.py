@@ -77,6 +77,7 @@ def test_trace_info_tells_who_recorded_how_much_and_which_files_belong_to_it(ann
     assert all(a.ticks < b.ticks for a, b in zip(info.clock.samples, info.clock.samples[1:]))
 
 
+@pytest.mark.slow
 def test_cpus_and_memory_are_sampled_once_a_second(annotated, tmp_path):
     pid, _, _ = record(annotated, tmp_path, 1, 2.3)
     cpus = schema.load(session(tmp_path, pid), "cpu_util", "CpuUtil")

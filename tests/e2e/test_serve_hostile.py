@@ -136,6 +136,7 @@ def test_the_page_behind_the_token_is_on_this_server(guarded, path, own):
     assert f'content="0;url={own}"><a href="{own}">'.encode() in answer
 
 
+@pytest.mark.slow
 def test_wrong_tokens_are_slowed_down_by_address(kymo, data):
     server = Server(kymo, "--data-path", data, "--host", "0.0.0.0", "--token", "a-token-of-some-length")
     right = {"Authorization": "Bearer a-token-of-some-length"}

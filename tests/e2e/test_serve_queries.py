@@ -119,6 +119,7 @@ def test_a_query_is_killed_when_its_client_leaves(server, query):
     assert busy_seconds([server.process.pid]) - before < 0.2
 
 
+@pytest.mark.slow
 def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     server = Server(kymo, "--data-path", data)
     server.post("profiles/gpt/sql", {"query": "SELECT 1"})

@@ -269,6 +269,7 @@ def test_processing_can_be_given_up(kymo, tmp_path):
     server.stop()
 
 
+@pytest.mark.slow
 def test_of_two_servers_one_works_and_both_show(kymo, tmp_path):
     first, second = (Server(kymo, "--data-path", tmp_path) for _ in range(2))
     second.upload("run", {"x.json.gz": KINETO})

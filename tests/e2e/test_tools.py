@@ -293,6 +293,7 @@ def test_devices_compute_as_long_as_xprof_says(tool, xprof):
     assert keys[0] == keys[1]
 
 
+@pytest.mark.slow
 def test_formats_say_the_same(tool):
     for name in [*TABLES, "op_profile", "memory_profile", "pod_viewer", "megascale_stats", "memory_viewer"]:
         said = tool(name, GPT, form="json")

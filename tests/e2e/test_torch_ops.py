@@ -223,6 +223,7 @@ def test_outermost_operators_have_the_line_of_the_program_they_were_called_from(
         ("aten::eval", here, 13), *[("aten::made", "/made/up.py", 2)] * 3], key=str)
 
 
+@pytest.mark.slow
 def test_lines_are_given_up_where_other_threads_keep_pythons_lock(machine, tmp_path):
     (tmp_path / "client.c").write_text(CLIENT)
     client = machine.compile("client.so", "-shared", f"-I{ROOT / 'tests' / 'cuda'}", tmp_path / "client.c", ROOT / "tests" / "cuda" / "nvtx_client.c")

@@ -144,6 +144,7 @@ test('a rank opens as a profile at that time, and leads back to its run', async 
   await page.getByRole('heading', { name: 'Rank 1 of night' }).waitFor()
   const { lanes, step } = await lanesOf(1)
   const lane = lanes.find((one) => one.rank === 1)!
+  await page.waitForURL(/span=/)
   const [from, to] = parameter('span')!.split('-').map(Number) as [number, number]
   expect(lane.base_ns + (lane.rate * from) / 1000).toBeCloseTo(step[0]!.start_ns, -1)
   expect(lane.base_ns + (lane.rate * to) / 1000).toBeCloseTo(step[0]!.end_ns, -1)
@@ -151,7 +152,7 @@ test('a rank opens as a profile at that time, and leads back to its run', async 
   await page.getByRole('tab', { name: 'Tables' }).click()
   expect(await page.getByRole('button', { name: 'Favourite' }).count()).toBe(0)
   await page.getByRole('link', { name: 'All ranks' }).click()
-  await page.getByRole('heading', { name: 'night' }).waitFor()
+  await page.getByRole('heading', { name: 'night', exact: true }).waitFor()
   await expect.poll(() => [parameter('run'), parameter('lane')]).toEqual(['runs/night', '1'])
   expect(page.consoleErrors).toEqual([])
   await page.close()
