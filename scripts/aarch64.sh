@@ -8,12 +8,26 @@ export DEBIAN_FRONTEND=noninteractive
 passed=0
 failed=0
 
-install_tools() {
-    local libraries=(zlib1g-dev libzstd-dev libcurl4-openssl-dev libmicrohttpd-dev libnghttp2-dev)
+libraries=(zlib1g-dev libzstd-dev libcurl4-openssl-dev libmicrohttpd-dev libnghttp2-dev)
+
+install() {
+    apt-get install -y -qq --no-install-recommends "$@"
+}
+
+install_native() {
+    apt-get update -qq
+    install cmake ninja-build pkg-config gcc libc6-dev "${libraries[@]}"
+}
+
+# Some development packages of two architectures contain different files of the same name: those of the native build
+# make room once it is done. Its shared libraries stay.
+install_foreign() {
+    local native
+    mapfile -t native < <(dpkg-query --show --showformat '${Package}\n' '*-dev' | grep -v -x -E 'libc6-dev|linux-libc-dev|libgcc-.*')
+    apt-get purge -y -qq "${native[@]}"
     dpkg --add-architecture arm64
     apt-get update -qq
-    apt-get install -y -qq --no-install-recommends cmake ninja-build pkg-config qemu-user gcc libc6-dev \
-        gcc-aarch64-linux-gnu libc6-dev:arm64 libcmocka-dev:arm64 "${libraries[@]}" "${libraries[@]/%/:arm64}"
+    install qemu-user gcc-aarch64-linux-gnu libc6-dev:arm64 libcmocka-dev:arm64 "${libraries[@]/%/:arm64}"
 }
 
 logged() {
@@ -81,9 +95,10 @@ record() {
 }
 
 mkdir -p build
-logged tools install_tools
-logged aarch64 build aarch64
+logged native-packages install_native
 logged release build release
+logged arm64-packages install_foreign
+logged aarch64 build aarch64
 unit_tests
 compare
 record
