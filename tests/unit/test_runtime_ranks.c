@@ -702,7 +702,7 @@ static int open_files(void)
 
 static void long_work(struct test *test, uint32_t rank, uint32_t count, uint32_t core)
 {
-    enum { BEFORE = 100, EXCHANGES = 1000, BYTES = 20000 };
+    enum { BEFORE = 500, EXCHANGES = 1000, BYTES = 20000 }; /* an emulator translates code before */
     static _Thread_local uint8_t in[BYTES], out[BYTES * 4];
     long before = 0;
     int files = 0;
