@@ -43,8 +43,8 @@ static ssize_t read_start(const char *path, char *text, size_t size)
     return got;
 }
 
-/* /proc/self/stat would tell the same, but emulators of other processors (qemu) make up what is in
- * it, and a child of fork would have its parent's start time. */
+/* Not from /proc/<pid>/stat, which says the same: qemu's user mode makes that up for the program it
+ * emulates, with the start time of the parent in a child of fork. */
 static bool read_process(struct process *process, const char *pid)
 {
     enum { STATE = 3, FLAGS = 9, THREADS = 20, START_TIME = 22 };
