@@ -501,10 +501,10 @@ TEST(loading_and_unloading_leaves_nothing)
         if (i % 100 == 0)
             OK(nrt_execute(all.model, all.inputs, all.outputs));
         unload_small(&all);
-        before = i == WARM_UP ? resident_bytes() : before;
+        before = i == WARM_UP ? memory_bytes() : before;
     }
     if (!IS_SANITIZED)
-        assert_true(resident_bytes() < before + (1 << 20));
+        assert_true(memory_bytes() < before + (1 << 20));
     for (uint32_t i = 0; i < 8; i++) {
         nrt_vnc_memory_stats_t stats;
         OK(nrt_get_vnc_memory_stats(i, &stats, sizeof stats, NULL));

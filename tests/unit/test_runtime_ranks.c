@@ -702,13 +702,13 @@ static int open_files(void)
 
 static void long_work(struct test *test, uint32_t rank, uint32_t count, uint32_t core)
 {
-    enum { BEFORE = 500, EXCHANGES = 1000, BYTES = 20000 }; /* an emulator translates code before */
+    enum { BEFORE = 100, EXCHANGES = 1000, BYTES = 20000 };
     static _Thread_local uint8_t in[BYTES], out[BYTES * 4];
     long before = 0;
     int files = 0;
     for (int i = 0; i < BEFORE + EXCHANGES; i++) {
         if (i == BEFORE) {
-            before = (long)resident_bytes();
+            before = (long)memory_bytes();
             files = open_files();
         }
         uint32_t size = 1 + (uint32_t)(i * 7919) % (BYTES - 1);
@@ -716,7 +716,7 @@ static void long_work(struct test *test, uint32_t rank, uint32_t count, uint32_t
         GOOD(nrt_all_gather((int)core, rank, count, size, in, out));
         CHECK(out[(count - 1) * size] == (uint8_t)i);
     }
-    test->shared->growth[rank] = (long)resident_bytes() - before;
+    test->shared->growth[rank] = (long)memory_bytes() - before;
     CHECK(open_files() == files);
 }
 
