@@ -22,12 +22,12 @@
  */
 #define LONGEST_PAUSE_NS ((int64_t)120 * 1000000000)
 
-enum { STAT_SIZE = 1024, STATUS_SIZE = 4096 };
+enum { STAT_SIZE = 1024, STATUS_SIZE = 4096, PID_SIZE = 32 };
 
-/* The fields of /proc/<pid>/stat that are needed here (proc(5)). */
+/* What /proc says of the first thread of a process (proc(5)). */
 struct process {
     char state;
-    unsigned long flags; /* PF_ of the first thread */
+    unsigned long flags; /* PF_ */
     long threads;
     uint64_t start_time;
 };
@@ -43,11 +43,13 @@ static ssize_t read_start(const char *path, char *text, size_t size)
     return got;
 }
 
-static bool read_process(struct process *process, const char *name)
+/* Not from /proc/<pid>/stat, which says the same: qemu's user mode makes that up for the program it
+ * emulates, with the start time of the parent in a child of fork. */
+static bool read_process(struct process *process, const char *pid)
 {
     enum { STATE = 3, FLAGS = 9, THREADS = 20, START_TIME = 22 };
-    char path[64], text[STAT_SIZE];
-    snprintf(path, sizeof path, "/proc/%s/stat", name);
+    char path[96], text[STAT_SIZE];
+    snprintf(path, sizeof path, "/proc/%s/task/%s/stat", pid, pid);
     if (read_start(path, text, sizeof text) <= 0)
         return false;
     /* The second field is the program's name in parentheses, which may have any characters. */
@@ -76,11 +78,20 @@ static uint64_t namespace_of(const char *path)
     return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
+/* This process as /proc names it, which may be mounted for another namespace of pids. */
+static bool own_pid(char pid[static PID_SIZE])
+{
+    ssize_t size = readlink("/proc/self", pid, PID_SIZE - 1);
+    pid[size > 0 ? size : 0] = '\0';
+    return size > 0;
+}
+
 void owner_describe(struct ring_owner *owner)
 {
     struct process self;
+    char pid[PID_SIZE];
     *owner = (struct ring_owner){0};
-    if (read_process(&self, "self"))
+    if (own_pid(pid) && read_process(&self, pid))
         owner->start_time = self.start_time;
     read_start("/proc/sys/kernel/random/boot_id", owner->boot_id, sizeof owner->boot_id);
     owner->boot_id[strcspn(owner->boot_id, "\n")] = '\0';
@@ -106,12 +117,12 @@ static enum owner_state by_heartbeat(const struct ring_owner *owner)
 static bool is_near(const struct ring_owner *owner)
 {
     struct ring_owner self;
-    char link[32] = "", expected[32];
+    char pid[PID_SIZE], expected[PID_SIZE];
     owner_describe(&self);
-    if (readlink("/proc/self", link, sizeof link - 1) < 0)
+    if (!own_pid(pid))
         return false;
     snprintf(expected, sizeof expected, "%d", (int)getpid());
-    return strcmp(link, expected) == 0 && self.boot_id[0] && self.pid_namespace != 0 &&
+    return strcmp(pid, expected) == 0 && self.boot_id[0] && self.pid_namespace != 0 &&
            strncmp(owner->boot_id, self.boot_id, sizeof self.boot_id) == 0 &&
            owner->pid_namespace == self.pid_namespace &&
            owner->time_namespace == self.time_namespace;
@@ -148,7 +159,7 @@ static bool has_left(const struct ring_session *session)
 static enum owner_state by_process(const struct ring_session *session)
 {
     struct process process;
-    char name[32];
+    char name[PID_SIZE];
     if (session->pid == 0 || session->pid > INT_MAX)
         return OWNER_UNKNOWN;
     if (kill((pid_t)session->pid, 0) != 0 && errno == ESRCH)
@@ -188,7 +199,7 @@ bool owner_is_ending(const struct ring_session *session)
 {
     enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 }; /* of the kernel, in /proc since 2.6 */
     struct process process;
-    char name[32];
+    char name[PID_SIZE];
     snprintf(name, sizeof name, "%u", session->pid);
     if (!is_near(&session->owner) || by_process(session) != OWNER_ALIVE ||
         !read_process(&process, name))

@@ -6,6 +6,7 @@
 #include "record/clock.h"
 #include "record/owner.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -117,19 +118,30 @@ TEST(a_process_that_was_killed_is_ending_until_it_is_gone)
     (void)state;
     struct ring_session *session = described();
     pid_t child = child_with(session, wait_for_signal);
-    assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, (void *)PTRACE_O_TRACEEXIT), 0);
+    bool held = ptrace(PTRACE_SEIZE, child, NULL, (void *)PTRACE_O_TRACEEXIT) == 0;
+    bool is_emulated = !held && errno == ENOSYS; /* qemu's user mode has no ptrace */
+    assert_true(held || is_emulated);
     assert_false(owner_is_ending(session));
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, __WALL), child); /* held on its way out */
-    assert_int_equal(owner_state(session), OWNER_ALIVE);
-    assert_true(owner_is_ending(session));
-    ptrace(PTRACE_DETACH, child, NULL, NULL);
-    waitpid(child, NULL, 0);
+    if (held) {
+        assert_int_equal(owner_state(session), OWNER_ALIVE);
+        assert_true(owner_is_ending(session));
+        ptrace(PTRACE_DETACH, child, NULL, NULL);
+        waitpid(child, NULL, 0);
+    }
     assert_false(owner_is_ending(session));
+    munmap(session, sizeof *session);
+    if (is_emulated)
+        skip();
+}
 
-    session->samples = 0;
-    child = child_with(session, leave_a_thread);
-    for (int i = 0; i < 20; i++, usleep(5000)) /* its first thread has ended, others go on */
+TEST(a_process_whose_first_thread_has_ended_is_not_ending)
+{
+    (void)state;
+    struct ring_session *session = described();
+    pid_t child = child_with(session, leave_a_thread);
+    for (int i = 0; i < 20; i++, usleep(5000))
         assert_false(owner_is_ending(session) && i > 10);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -222,6 +234,7 @@ int main(void)
         cmocka_unit_test(a_zombie_is_dead_and_so_is_a_process_that_was_waited_for),
         cmocka_unit_test(a_process_whose_first_thread_has_ended_is_alive),
         cmocka_unit_test(a_process_that_was_killed_is_ending_until_it_is_gone),
+        cmocka_unit_test(a_process_whose_first_thread_has_ended_is_not_ending),
         cmocka_unit_test(a_process_that_stands_still_is_dead_only_if_its_mappings_say_so),
         cmocka_unit_test(elsewhere_the_heartbeat_decides),
         cmocka_unit_test(any_bytes_are_some_owner),

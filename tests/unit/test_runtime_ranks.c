@@ -708,7 +708,7 @@ static void long_work(struct test *test, uint32_t rank, uint32_t count, uint32_t
     int files = 0;
     for (int i = 0; i < BEFORE + EXCHANGES; i++) {
         if (i == BEFORE) {
-            before = (long)resident_bytes();
+            before = (long)memory_bytes();
             files = open_files();
         }
         uint32_t size = 1 + (uint32_t)(i * 7919) % (BYTES - 1);
@@ -716,7 +716,7 @@ static void long_work(struct test *test, uint32_t rank, uint32_t count, uint32_t
         GOOD(nrt_all_gather((int)core, rank, count, size, in, out));
         CHECK(out[(count - 1) * size] == (uint8_t)i);
     }
-    test->shared->growth[rank] = (long)resident_bytes() - before;
+    test->shared->growth[rank] = (long)memory_bytes() - before;
     CHECK(open_files() == files);
 }
 
