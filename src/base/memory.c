@@ -17,7 +17,7 @@
 enum {
     DEFAULT_LARGE = 128 << 10, /* smaller blocks are not worth a file */
     BULK = 4 << 20, /* larger ones are data that stays: half of the limit is working memory's */
-    DEFAULT_PLAIN = 208 << 20,
+    DEFAULT_PLAIN = 160 << 20,
     DEFAULT_RESIDENT = 320 << 20,
 };
 

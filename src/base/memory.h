@@ -29,7 +29,7 @@ struct mem_limits {
     size_t plain_bytes, resident_bytes;
 };
 void mem_limit(const struct mem_limits *limits);
-/* 128 KiB, 208 MiB and 320 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in
+/* 128 KiB, 160 MiB and 320 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in
  * memory. */
 struct mem_limits mem_default_limits(void);
 

@@ -13,6 +13,7 @@
 #include "published.h"
 
 #include <nrt/nrt_sys_trace.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open, is_running, enabled[RINGS];
 static uint64_t slots, first[RINGS], last[RINGS], lost, next_id = 1, models, executions;
 static char **rings[RINGS];
-static FILE *log_file;
+static int log_file = -1;
 
 static bool has(const char *variable, const char *value)
 {
@@ -89,10 +90,8 @@ static void sync_point(int64_t *host, int64_t *device)
 
 static void push(int core, char *text)
 {
-    if (log_file) {
-        fprintf(log_file, "%s\n", text);
-        fflush(log_file);
-    }
+    if (log_file >= 0)
+        dprintf(log_file, "%s\n", text); /* in one piece, even if another thread exits */
     if (!is_running || !enabled[core]) {
         free(text);
         return;
@@ -139,8 +138,8 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, cons
     (void)framework;
     (void)fw_version;
     (void)fal_version;
-    if (getenv("TRACER_LOG") && !log_file)
-        log_file = fopen(getenv("TRACER_LOG"), "a");
+    if (getenv("TRACER_LOG") && log_file < 0)
+        log_file = open(getenv("TRACER_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     is_open = true;
     return NRT_SUCCESS;
 }
