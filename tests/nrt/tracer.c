@@ -12,8 +12,8 @@
  */
 #include "published.h"
 
-#include <nrt/nrt_sys_trace.h>
 #include <fcntl.h>
+#include <nrt/nrt_sys_trace.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
