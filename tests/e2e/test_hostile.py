@@ -1,6 +1,6 @@
 """Files of a few MB made to take hours or gigabytes: they take a moment, like all others."""
 
-import time
+import resource
 
 import pytest
 
@@ -8,6 +8,12 @@ import xspace
 from xspace import PlaneWriter
 
 MANY = 30000
+
+
+def cpu_seconds():
+    """CPU time of the processes this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def nested_consumers(space):
@@ -77,9 +83,9 @@ def test_a_hostile_file_takes_a_moment(kymo, tmp_path, fill):
     fill(space)
     capture = tmp_path / "hostile.xplane.pb"
     capture.write_bytes(space.SerializeToString())
-    started = time.monotonic()
+    before = cpu_seconds()
     assert kymo.json("view", capture, "--output-format", "summary-json")["event_count"] >= 0
-    assert time.monotonic() - started < 10
+    assert cpu_seconds() - before < 10
 
 
 def test_a_context_shared_by_too_many_is_linked_to_its_first_producer(kymo, tmp_path):

@@ -550,7 +550,7 @@ def test_a_server_that_stays_busy_is_given_up_on(kymo, many):
     with version2(mood) as server:
         started = time.monotonic()
         error = refuses(kymo, server.endpoint, many, "--db-timeout", "1")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
     assert "accepted no data for 1 s: always busy (HTTP 503)" in error
     assert f"{len(server.lines)} points had been written" in error
 
@@ -563,7 +563,7 @@ def test_a_wait_longer_than_the_patience_is_not_begun(kymo, tmp_path):
     started = time.monotonic()
     with version2(mood) as server:
         assert "maintenance" in refuses(kymo, server.endpoint, GPT)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
 
 
 def test_a_server_that_never_answers_is_given_up_on(kymo):
@@ -576,13 +576,13 @@ def test_a_server_that_never_answers_is_given_up_on(kymo):
     with version2(mood) as server:
         assert "accepted no data for 1 s" in refuses(kymo, server.endpoint, GPT, "--db-timeout", "1")
         silence.set()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
 
 
 def test_no_server_is_told_at_once(kymo):
     started = time.monotonic()
     error = refuses(kymo, f"http://127.0.0.1:{free_port()}", GPT)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
     assert "influxdb not setup correctly" in error and "systemctl start influxdb" in error
 
 
