@@ -9,8 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* What fails in all ranks at once, meeting or a collective, fails because of another one. */
 static bool check(struct worker *worker, NRT_STATUS status, const char *what)
 {
+    worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
     return library_check(worker->library, status, what, &worker->error);
 }
 
@@ -228,7 +230,6 @@ static bool execute(struct worker *worker)
                  worker->rank);
         NRT_STATUS status =
             worker->library->nrt_execute(worker->model, worker->input_set, worker->output_set);
-        worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
         if (!check(worker, status, what) || !take_times(worker))
             return false;
     }

@@ -35,6 +35,7 @@ static bool load(struct worker *worker)
             ? library->nrt_load_collectives(neff->data, neff->size, WORKER_CORE, -1, worker->rank,
                                             worker->worker_count, &worker->model)
             : library->nrt_load(neff->data, neff->size, WORKER_CORE, -1, &worker->model);
+    worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
     return check(worker, status, worker->options->neff) &&
            check(worker, library->nrt_get_model_tensor_info(worker->model, &worker->info),
                  "nrt_get_model_tensor_info");

@@ -157,13 +157,17 @@ test('shortcuts are off while typing', async () => {
 
 test('a reload restores the same frame', async () => {
   const page = await open('gpt?span=27100000000-29000000000&colour=opcode&height=24&pinned=19&collapsed=17&markers=28000000000!x')
-  await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
-  await complete(page)
-  const first = await page.locator('[data-testid="timeline"]').screenshot()
+  // Not the icons beside the names: Chromium does not smooth their edges alike each time.
+  const frame = async () => {
+    await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
+    await complete(page)
+    return { text: await page.getByTestId('timeline').innerText(), picture: await page.screenshot({ clip: await canvasBox(page) }) }
+  }
+  const first = await frame()
   await page.reload()
-  await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
-  await complete(page)
-  expect((await page.locator('[data-testid="timeline"]').screenshot()).equals(first)).toBe(true)
+  const second = await frame()
+  expect(second.text).toBe(first.text)
+  expect(second.picture.equals(first.picture)).toBe(true)
   await close(page)
 })
 
