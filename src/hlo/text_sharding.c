@@ -23,18 +23,6 @@ enum {
 
 enum { REPLICATED, MAXIMAL, TUPLE, OTHER, MANUAL, UNKNOWN, UNREDUCED };
 
-static void put_numbers(struct output *out, struct pb_reader in, uint32_t field)
-{
-    hlo_numbers numbers = {0};
-    struct pb_field each;
-    while (pb_next(&in, &each))
-        if (each.tag >> 3 == field)
-            hlo_numbers_add(&numbers, &each);
-    for (size_t i = 0; i < numbers.count; i++)
-        output_format(out, "%s%" PRId64, i ? "," : "", numbers.items[i]);
-    array_free(&numbers);
-}
-
 static bool has_field(struct pb_reader in, uint32_t number)
 {
     struct pb_field field;
@@ -62,25 +50,25 @@ static void put_last_dims(struct output *out, struct pb_reader in)
 static void put_tiles(struct output *out, struct pb_reader in)
 {
     output_text(out, "devices=[");
-    put_numbers(out, in, SHARDING_TILES);
+    put_plain_numbers(out, in, SHARDING_TILES);
     output_char(out, ']');
     if (has_field(in, SHARDING_IOTA_SHAPE)) {
         int64_t order[32];
         uint32_t count;
         bool is_moved = false;
         output_text(out, "<=[");
-        put_numbers(out, in, SHARDING_IOTA_SHAPE);
+        put_plain_numbers(out, in, SHARDING_IOTA_SHAPE);
         output_char(out, ']');
         if (hlo_list(in, SHARDING_IOTA_ORDER, 32, order, &count))
             for (uint32_t i = 0; i < count; i++)
                 is_moved |= order[i] != i;
         if (is_moved) {
             output_text(out, "T(");
-            put_numbers(out, in, SHARDING_IOTA_ORDER);
+            put_plain_numbers(out, in, SHARDING_IOTA_ORDER);
             output_char(out, ')');
         }
     } else {
-        put_numbers(out, in, SHARDING_DEVICES);
+        put_plain_numbers(out, in, SHARDING_DEVICES);
     }
     if (hlo_number(in, SHARDING_REPLICATE_LAST))
         output_text(out, " last_tile_dim_replicate");
@@ -156,7 +144,7 @@ static void put_one(struct output *out, struct pb_reader in)
         break;
     case MAXIMAL:
         output_text(out, "maximal device=");
-        put_numbers(out, in, SHARDING_DEVICES);
+        put_plain_numbers(out, in, SHARDING_DEVICES);
         break;
     case OTHER:
         put_tiles(out, in);
