@@ -14,8 +14,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define COOKIE       "kymo_token"
-#define FRAME_COOKIE "kymo_frame_token"
+#define COOKIE          "kymo_token"
+#define FRAME_COOKIE    "kymo_frame_token"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 
 struct access {
     char *host; /* as given with --host */
@@ -89,31 +90,46 @@ static bool split_host(const char *text, char *host, size_t size, long *port)
     return true;
 }
 
-static bool is_address(const char *host)
+/* An IPv4 address becomes an IPv4-mapped one, an IPv6 address stands in brackets. */
+static bool parse_address(const char *host, struct in6_addr *parsed)
 {
     char bare[INET6_ADDRSTRLEN];
-    struct in6_addr parsed;
-    if (inet_pton(AF_INET, host, &parsed) == 1)
-        return true;
     size_t size = strlen(host);
+    *parsed = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    if (inet_pton(AF_INET, host, parsed->s6_addr + 12) == 1)
+        return true;
     if (host[0] != '[' || size < 3 || size - 2 >= sizeof bare)
         return false;
     snprintf(bare, sizeof bare, "%.*s", (int)(size - 2), host + 1);
-    return inet_pton(AF_INET6, bare, &parsed) == 1;
+    return inet_pton(AF_INET6, bare, parsed) == 1;
+}
+
+/* By name or number, without resolving it: nobody can register a name that ends in localhost. */
+static bool is_loopback_host(const char *host)
+{
+    static const char suffix[] = ".localhost";
+    size_t size = strlen(host), end = sizeof suffix - 1;
+    struct in6_addr address;
+    if (strcasecmp(host, suffix + 1) == 0)
+        return true;
+    if (size > end && strcasecmp(host + size - end, suffix) == 0)
+        return strspn(host, NAME_CHARACTERS) == size;
+    return parse_address(host, &address) &&
+           (IN6_IS_ADDR_LOOPBACK(&address) ||
+            (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == 127));
 }
 
 /* DNS rebinding: an attacker can point a name at this server, but not an address. */
 static bool is_own_host(const struct access *access, const char *host)
 {
-    static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]"};
     char bracketed[256];
-    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-        if (strcasecmp(host, loopback[i]) == 0)
-            return true;
-    snprintf(bracketed, sizeof bracketed, "[%s]", access->host);
-    if (strcasecmp(host, access->host) == 0 || strcasecmp(host, bracketed) == 0)
+    struct in6_addr ignored;
+    if (is_loopback_host(host) || strcasecmp(host, access->host) == 0)
         return true;
-    return access->name && (strcasecmp(host, access->name) == 0 || is_address(host));
+    snprintf(bracketed, sizeof bracketed, "[%s]", access->host);
+    if (strcasecmp(host, bracketed) == 0)
+        return true;
+    return access->name && (strcasecmp(host, access->name) == 0 || parse_address(host, &ignored));
 }
 
 static bool check_host(const struct access *access, const struct request *request,
@@ -124,8 +140,10 @@ static bool check_host(const struct access *access, const struct request *reques
     const char *given = request_header(request, "Host");
     if (given && split_host(given, host, sizeof host, &port) && is_own_host(access, host))
         return true;
-    reply_error(reply, given ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST,
-                "host not allowed; use localhost or the address given with --host");
+    reply_error(
+        reply, given ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST,
+        "host not allowed; use localhost or the address given with --host; if a proxy is in "
+        "between, see docs/remote.md");
     return false;
 }
 
@@ -135,30 +153,48 @@ static bool is_safe_method(const char *method)
            strcmp(method, "OPTIONS") == 0;
 }
 
-/* Same origin: one of our hosts at one of our ports. */
-static bool is_own_origin(const struct access *access, const char *origin)
+/* One of our hosts, at one of our ports or at the one the browser connected to: that of a tunnel or
+ * a container is not ours, but it is in Host as well, which check_host has looked at. */
+static bool is_own_origin(const struct access *access, const struct request *request,
+                          const char *origin)
 {
-    char host[256];
-    long port;
+    char host[256], named[256];
+    long port, named_port;
     if (strncasecmp(origin, "http://", 7) != 0 ||
         !split_host(origin + 7, host, sizeof host, &port) || !is_own_host(access, host))
         return false;
     for (size_t i = 0; i < access->port_count; i++)
         if (port == access->ports[i])
             return true;
-    return false;
+    return split_host(request_header(request, "Host"), named, sizeof named, &named_port) &&
+           strcasecmp(host, named) == 0 && port == named_port;
 }
 
-static bool check_origin(const struct access *access, const struct request *request,
-                         struct reply *reply)
+/*
+ * Sec-Fetch-Site is the browser's word, which pages cannot set. It holds behind a proxy that
+ * changes Host, too; browsers send it over HTTPS and to loopback. Other sites may link to the UI,
+ * but may not even read data, since a GET can start an analysis.
+ */
+static bool is_from_own_page(const struct access *access, const struct request *request,
+                             bool is_data)
 {
     const char *origin = request_header(request, "Origin");
     const char *site = request_header(request, "Sec-Fetch-Site");
-    if (is_safe_method(request->method))
+    bool is_safe = is_safe_method(request->method);
+    if (site && strcmp(site, "cross-site") == 0)
+        return is_safe && !is_data;
+    if (is_safe || !origin || (site && strcmp(site, "same-origin") == 0))
         return true;
-    if ((!origin || is_own_origin(access, origin)) && (!site || strcmp(site, "cross-site") != 0))
+    return is_own_origin(access, request, origin);
+}
+
+static bool check_origin(const struct access *access, const struct request *request, bool is_data,
+                         struct reply *reply)
+{
+    if (is_from_own_page(access, request, is_data))
         return true;
-    reply_error(reply, MHD_HTTP_FORBIDDEN, "cross-origin request rejected");
+    reply_error(reply, MHD_HTTP_FORBIDDEN,
+                "cross-origin request rejected; if a proxy is in between, see docs/remote.md");
     return false;
 }
 
@@ -204,10 +240,8 @@ static void put_html(struct output *out, const char *text)
 
 static void put_encoded(struct output *out, const char *text)
 {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
     for (; *text; text++)
-        if (strchr(plain, *text))
+        if (strchr(NAME_CHARACTERS "~", *text))
             output_char(out, *text);
         else
             output_format(out, "%%%02X", (unsigned char)*text);
@@ -299,7 +333,8 @@ static void set_cookies(const struct access *access, struct request *request)
                         access->token);
 }
 
-static bool check_token(const struct access *access, struct request *request, struct reply *reply)
+static bool check_token(const struct access *access, struct request *request, bool is_data,
+                        struct reply *reply)
 {
     if (!access->token || is_health(request))
         return true;
@@ -325,14 +360,14 @@ static bool check_token(const struct access *access, struct request *request, st
         return refuse_token(reply, state);
     }
     set_cookies(access, request);
-    bool is_api = request->segment_count > 0 && strcmp(request->segments[0], "api") == 0;
-    if (!is_api)
+    if (!is_data)
         reply_redirect_page(request, reply);
-    return is_api;
+    return is_data;
 }
 
-bool access_check(const struct access *access, struct request *request, struct reply *reply)
+bool access_check(const struct access *access, struct request *request, bool is_data,
+                  struct reply *reply)
 {
-    return check_host(access, request, reply) && check_origin(access, request, reply) &&
-           check_token(access, request, reply);
+    return check_host(access, request, reply) && check_origin(access, request, is_data, reply) &&
+           check_token(access, request, is_data, reply);
 }

@@ -11,8 +11,9 @@
 struct access *access_create(const char *host, const char *token, const uint16_t *ports,
                              size_t port_count);
 void access_destroy(struct access *access);
-/* False if rejected; the reply is then set. */
-bool access_check(const struct access *access, struct request *request, struct reply *reply);
+/* is_data: the path is not a page or file of the UI. False if rejected; the reply is then set. */
+bool access_check(const struct access *access, struct request *request, bool is_data,
+                  struct reply *reply);
 /* 32 random hex digits. */
 enum { TOKEN_SIZE = 33 };
 bool token_make(char token[static TOKEN_SIZE], struct error *err);

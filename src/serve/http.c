@@ -423,7 +423,8 @@ static bool accept_request(struct http *http, struct request *request, struct re
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s", request->problem);
         return false;
     }
-    if (!check_framing(request, reply) || !access_check(http->server->access, request, reply))
+    if (!check_framing(request, reply) ||
+        !access_check(http->server->access, request, is_data(request), reply))
         return false;
     if (!is_data(request) && http->has_ui && is_safe_method(request->method))
         return true;

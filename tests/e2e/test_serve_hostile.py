@@ -56,12 +56,12 @@ def raw(server, request, patience=10):
 # Access control
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:3001", "[::1]", "[::1]:80"])
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:3001", "127.1.2.3", "[::1]", "[::1]:80", "[0:0::1]", "[::ffff:127.0.0.1]:9", "kymo.localhost:8080"])
 def test_hosts_that_are_this_machine(server, host):
     assert server.ask("GET", "health", headers={"Host": host}).status == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:3001", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "10.0.0.1", "", "[::1", "[::2]", "localhost:x", "localhost:3001:1", "a b", "@localhost"])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:3001", "localhost.evil.example", "127.0.0.1.evil.example", ".localhost", "evil.example/.localhost", "notlocalhost", "localhost.", "128.0.0.1", "[::ffff:10.0.0.1]", "127.1", "10.0.0.1", "", "[::1", "[::2]", "localhost:x", "localhost:3001:1", "a b", "@localhost"])
 def test_other_hosts_are_refused(server, host):
     for path in ("health", "profiles", "/"):
         answer = server.ask("GET", path, headers={"Host": host})
@@ -74,9 +74,40 @@ def test_pages_from_elsewhere_change_nothing(server):
         answer = server.ask("PATCH", "profiles/gpt", {"favourite": False}, headers={"Origin": origin})
         assert answer.status == (200 if good else 403), origin
         assert server.ask("GET", "profiles", headers={"Origin": origin}).status == 200
-    answer = server.ask("DELETE", "profiles/gpt", headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status == 403 and "cross-origin" in answer.error
     assert "Access-Control-Allow-Origin" not in server.ask("GET", "profiles").headers
+
+
+def test_other_sites_read_nothing_and_start_nothing(server):
+    """A GET can start an analysis; links to the UI work from everywhere."""
+    for method, path in (("DELETE", "profiles/gpt"), ("GET", "profiles/gpt/tools/overview"), ("HEAD", "diff?a=gpt&b=gpt"), ("GET", "runs"), ("GET", "/data/plugin/profile/data?run=gpt&tag=overview_page")):
+        answer = server.ask(method, path, headers={"Sec-Fetch-Site": "cross-site"})
+        assert answer.status == 403 and (method == "HEAD" or "cross-origin" in answer.error), path
+    for path in ("/", "/profile/gpt"):
+        assert server.ask("GET", path, headers={"Sec-Fetch-Site": "cross-site"}).status == 200
+    for site in ("same-origin", "same-site", "none"):
+        assert server.ask("GET", "profiles", headers={"Sec-Fetch-Site": site}).status == 200
+
+
+@pytest.mark.parametrize("host, origin, site, good", [
+    ("localhost:8080", "http://localhost:8080", None, True),  # ssh -L 8080:localhost:3001
+    ("localhost", "http://localhost", None, True),
+    ("127.0.0.2:9", "http://127.0.0.2:9", None, True),
+    ("[::1]:8080", "http://[::1]:8080", None, True),
+    ("kymo.localhost:8080", "http://KYMO.localhost:8080", None, True),
+    ("localhost:8080", "http://localhost:8081", None, False),
+    ("localhost:8080", "http://127.0.0.1:8080", None, False),
+    ("localhost:8080", "http://localhost:8081", "same-site", False),
+    ("localhost:8080", "http://evil.example", "cross-site", False),
+    ("localhost:8080", "http://localhost:8080", "cross-site", False),
+    ("evil.example:8080", "http://evil.example:8080", None, False),  # DNS rebinding
+    ("evil.example:8080", "http://evil.example:8080", "same-origin", False),
+    ("localhost:3001", "https://hub.example", "same-origin", True),  # a proxy with TLS that sets Host
+    ("localhost:3001", "https://hub.example", None, False),
+])  # fmt: skip
+def test_pages_through_tunnels_and_proxies(server, host, origin, site, good):
+    headers = {"Host": host, "Origin": origin} | ({"Sec-Fetch-Site": site} if site else {})
+    answer = server.ask("POST", "profiles/gpt/timeline", {"tracks": [8], "width": 10}, headers=headers)
+    assert answer.status == (200 if good else 421 if "evil" in host else 403)
 
 
 @pytest.fixture(scope="module")

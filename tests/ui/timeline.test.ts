@@ -1,4 +1,5 @@
 // Rendering of the timeline and navigation in it, on real captures, to the pixel.
+import { connect, createServer, type AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectAccessible, launch, openPage, Server } from './fixtures'
@@ -52,6 +53,23 @@ test('an event is drawn exactly from its start to its end', async () => {
   expect(drawn.slice(2, x1 - x0 + 1).every(Boolean)).toBe(true)
   expect(drawn.slice(x1 - x0 + 2)).toEqual([false, false])
   await close(page)
+})
+
+test('through a tunnel to another port, as by ssh -L, the timeline is drawn', async () => {
+  const track = await gpt.track(/^Stream #14/)
+  const tunnel = createServer((near) => {
+    const far = connect(Number(new URL(server.url).port), '127.0.0.1')
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).pipe(near)
+  })
+  await new Promise<void>((done) => tunnel.listen(0, '127.0.0.1', done))
+  const url = `http://localhost:${(tunnel.address() as AddressInfo).port}/profile/gpt?span=27100000000-27300000000`
+  const page = await openPage(browser, url)
+  await complete(page)
+  const box = await canvasBox(page)
+  expect((await pixels(page, box.x, await yOf(page, track.id), Math.floor(box.width))).some(isColoured)).toBe(true)
+  await close(page)
+  tunnel.close()
 })
 
 test('90 seconds into a profile, a range of microseconds is exact to the pixel', async () => {
