@@ -3,14 +3,15 @@
  */
 #include "serve/guesses.h"
 
-#include <netinet/in.h>
+#include "serve/clients.h"
+
 #include <sys/random.h>
 #include <time.h>
 
 enum { MINUTE_MS = 60000, KEPT_TOKENS = 8 };
 
 struct guesser {
-    uint64_t address[2];
+    struct client_address address;
     int64_t since_ms, last_ms;
     unsigned wrong; /* count since since_ms */
     bool is_waiting;
@@ -48,37 +49,16 @@ uint64_t guesses_hash(const struct guesses *guesses, struct text text, uint64_t 
     return hash_content(text.data, text.size, guesses->seed ^ before);
 }
 
-/* An IPv4 address, or the /64 prefix of an IPv6 address: a client owns all of its /64. */
-static void address_of(const struct request *request, uint64_t address[2])
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *peer = info ? info->client_addr : NULL;
-    address[0] = address[1] = 0;
-    if (peer && peer->sa_family == AF_INET) {
-        struct sockaddr_in v4;
-        memcpy(&v4, peer, sizeof v4);
-        address[0] = 4;
-        address[1] = v4.sin_addr.s_addr;
-    } else if (peer && peer->sa_family == AF_INET6) {
-        struct sockaddr_in6 v6;
-        memcpy(&v6, peer, sizeof v6);
-        bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
-        address[0] = is_v4 ? 4 : 6;
-        memcpy(&address[1], v6.sin6_addr.s6_addr + (is_v4 ? 12 : 0), is_v4 ? 4 : 8);
-    }
-}
-
 /* Call with the lock held. NULL if the address has no recent wrong tokens. */
-static struct guesser *find(struct guesses *guesses, const uint64_t address[2])
+static struct guesser *find(struct guesses *guesses, struct client_address address)
 {
     for (size_t i = 0; i < guesses->count; i++)
-        if (memcmp(guesses->entries[i].address, address, sizeof guesses->entries[i].address) == 0)
+        if (client_is_same(guesses->entries[i].address, address))
             return &guesses->entries[i];
     return NULL;
 }
 
-static struct guesser *add(struct guesses *guesses, const uint64_t address[2])
+static struct guesser *add(struct guesses *guesses, struct client_address address)
 {
     struct guesser *oldest = &guesses->entries[0];
     if (guesses->count < MAX_GUESSERS) {
@@ -88,7 +68,7 @@ static struct guesser *add(struct guesses *guesses, const uint64_t address[2])
             if (guesses->entries[i].last_ms < oldest->last_ms)
                 oldest = &guesses->entries[i];
     }
-    *oldest = (struct guesser){.address = {address[0], address[1]}, .since_ms = now_ms()};
+    *oldest = (struct guesser){.address = address, .since_ms = now_ms()};
     return oldest;
 }
 
@@ -105,7 +85,7 @@ static void delay_guess(struct guesses *guesses, struct guesser *guesser)
 {
     static const struct timespec delay = {.tv_sec = GUESS_DELAY_MS / 1000,
                                           .tv_nsec = GUESS_DELAY_MS % 1000 * 1000000L};
-    uint64_t address[2] = {guesser->address[0], guesser->address[1]};
+    struct client_address address = guesser->address;
     guesser->is_waiting = true;
     guesses->waiting++;
     pthread_mutex_unlock(&guesses->lock);
@@ -121,8 +101,7 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
                                uint64_t token)
 {
     enum guess_state state = GUESS_CHECK;
-    uint64_t address[2];
-    address_of(request, address);
+    struct client_address address = client_address(request->connection);
     pthread_mutex_lock(&guesses->lock);
     struct guesser *guesser = find(guesses, address);
     if (guesser && now_ms() - guesser->since_ms > MINUTE_MS) {
@@ -143,8 +122,7 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
 
 void guesses_add(struct guesses *guesses, const struct request *request, uint64_t token)
 {
-    uint64_t address[2];
-    address_of(request, address);
+    struct client_address address = client_address(request->connection);
     pthread_mutex_lock(&guesses->lock);
     struct guesser *guesser = find(guesses, address);
     if (!guesser)

@@ -6,82 +6,25 @@
 
 #include "serve/access.h"
 #include "serve/assets.h"
+#include "serve/clients.h"
 #include "serve/uploads.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/socket.h>
-
-/* An open connection. deadline_ms: when the current phase times out, 0 for never. */
-struct client {
-    struct client *next, *previous;
-    int socket;
-    _Atomic int64_t deadline_ms;
-};
+#include <sys/resource.h>
 
 struct http {
     struct server *server;
     bool has_ui;
     struct MHD_Daemon *daemon;
-    pthread_mutex_t lock; /* guards clients */
-    struct client *clients;
+    struct clients *clients;
 };
-
-static struct client *client_of(struct MHD_Connection *connection)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
-}
-
-static void set_deadline(struct MHD_Connection *connection, int64_t within_ms)
-{
-    struct client *client = client_of(connection);
-    if (client)
-        atomic_store(&client->deadline_ms, within_ms ? now_ms() + within_ms : 0);
-}
-
-static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct http *http = context;
-    struct client *client = *socket_context;
-    pthread_mutex_lock(&http->lock);
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *socket_context = client = mem_zeroed(1, sizeof *client);
-        client->socket = info ? info->connect_fd : -1;
-        atomic_store(&client->deadline_ms, now_ms() + HEADER_MS);
-        client->next = http->clients;
-        if (client->next)
-            client->next->previous = client;
-        http->clients = client;
-    } else if (client) {
-        if (client->next)
-            client->next->previous = client->previous;
-        if (client->previous)
-            client->previous->next = client->next;
-        else
-            http->clients = client->next;
-        mem_free(client);
-        *socket_context = NULL;
-    }
-    pthread_mutex_unlock(&http->lock);
-}
 
 void http_tick(struct http *http)
 {
-    int64_t now = now_ms();
-    pthread_mutex_lock(&http->lock);
-    for (struct client *client = http->clients; client; client = client->next) {
-        int64_t deadline = atomic_load(&client->deadline_ms);
-        if (deadline && now > deadline && client->socket >= 0)
-            shutdown(client->socket, SHUT_RDWR);
-    }
-    pthread_mutex_unlock(&http->lock);
+    clients_tick(http->clients);
 }
 
 static int hex_digit(char c)
@@ -193,7 +136,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     mem_free(request->uri);
     mem_free(request->decoded);
     mem_free(request);
-    set_deadline(connection, HEADER_MS + IDLE_S * 1000);
+    client_enter(connection, CLIENT_SENDS_HEADER, HEADER_MS + IDLE_S * 1000);
 }
 
 static bool is_safe_method(const char *method)
@@ -255,13 +198,14 @@ static struct MHD_Response *move_reply_body(struct reply *reply)
 static enum MHD_Result send_reply(struct request *request, struct reply *reply)
 {
     struct MHD_Response *response = reply->response;
+    int64_t within_ms = 0; /* a stream has no deadline, but may not pause for STREAM_IDLE_S */
     if (!response) {
-        int64_t size = (int64_t)reply->body.size;
+        within_ms = SEND_MS + (int64_t)reply->body.size / SEND_BYTES_MS;
         response = move_reply_body(reply);
-        set_deadline(request->connection, SEND_MS + size / SEND_BYTES_MS);
     }
     if (!response)
         mem_exhausted();
+    client_enter(request->connection, CLIENT_RECEIVES, within_ms);
     add_headers(response, reply);
     if (request->cookie)
         MHD_add_response_header(response, "Set-Cookie", request->cookie);
@@ -446,6 +390,7 @@ static bool accept_request(struct http *http, struct request *request, struct re
 
 static enum MHD_Result receive_body(struct request *request, const char *data, size_t *size)
 {
+    client_progress(request->connection);
     if (request->upload) {
         if (!upload_write(request->upload, data, *size))
             return MHD_NO;
@@ -483,17 +428,18 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         struct reply reply = reply_new();
         request->is_begun = true;
         request->method = method;
+        client_enter(connection, CLIENT_IS_SERVED, 0);
         if (!accept_request(http, request, &reply))
             return send_reply(request, &reply);
         output_discard(&reply.body);
         for (size_t i = 0; i < reply.header_count; i++)
             free(reply.headers[i].value);
-        set_deadline(connection, request->upload ? 0 : BODY_MS);
+        client_enter(connection, CLIENT_SENDS_BODY, request->upload ? 0 : BODY_MS);
         return MHD_YES;
     }
     if (*size > 0)
         return receive_body(request, data, size);
-    set_deadline(connection, 0);
+    client_enter(connection, CLIENT_IS_SERVED, 0);
     /* The idle timeout does not apply while the handler runs. */
     MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
     struct reply reply = reply_new();
@@ -512,27 +458,36 @@ static void on_log(void *context, const char *format, va_list arguments)
     log_debug("%s", line);
 }
 
+/* Of each of two listeners. Half of the files that may be open stay free for profiles. */
+static unsigned connection_limit(void)
+{
+    struct rlimit files;
+    bool is_known = getrlimit(RLIMIT_NOFILE, &files) == 0;
+    return is_known && files.rlim_cur / 4 < MAX_CONNECTIONS ? (unsigned)files.rlim_cur / 4
+                                                            : MAX_CONNECTIONS;
+}
+
 bool http_start(struct http **result, struct server *server, int socket, bool has_ui,
                 struct error *err)
 {
     struct http *http = mem_zeroed(1, sizeof *http);
+    unsigned max = connection_limit();
     http->server = server;
     http->has_ui = has_ui;
-    pthread_mutex_init(&http->lock, NULL);
+    http->clients = clients_create(max);
     http->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_ITC | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request,
         http, /* the logger must come first to apply to the other options */
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, socket,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)MAX_CONNECTIONS_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)CONNECTION_STACK, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, max + max / 4 /* those being closed */,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE, (size_t)CONNECTION_STACK,
+        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, http->clients, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_uri, http, MHD_OPTION_END);
     if (!http->daemon) {
-        pthread_mutex_destroy(&http->lock);
+        clients_destroy(http->clients);
         mem_free(http);
         return error_set(err, "cannot start the server: %s", strerror(errno));
     }
@@ -545,6 +500,6 @@ void http_stop(struct http *http)
     if (!http)
         return;
     MHD_stop_daemon(http->daemon);
-    pthread_mutex_destroy(&http->lock);
+    clients_destroy(http->clients);
     mem_free(http);
 }

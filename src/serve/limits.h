@@ -9,18 +9,18 @@
 
 /* Connections and requests */
 enum {
-    MAX_CONNECTIONS = 2000,
-    MAX_CONNECTIONS_PER_ADDRESS = 1500, /* below the total */
-    CONNECTION_MEMORY = 64 << 10,       /* buffer for the header and a chunk of the body */
-    CONNECTION_STACK = 8 << 20,         /* parsing nested SQL recurses */
-    IDLE_S = 30,                        /* idle timeout */
-    STREAM_IDLE_S = 120,                /* idle timeout of streamed responses */
-    HEADER_MS = 20000,                  /* to receive the header */
-    BODY_MS = 120000,                   /* to receive the body, except uploaded files */
-    SEND_MS = 60000,                    /* to send a response, plus its size / SEND_BYTES_MS */
-    SEND_BYTES_MS = 64,                 /* minimum rate, bytes per ms */
-    MAX_SEGMENTS = 24,                  /* of a path */
-    MAX_ARGUMENTS = 32,                 /* in the query string */
+    MAX_CONNECTIONS = 2000,       /* or a quarter of the files that may be open */
+    MAX_ADDRESS_PERCENT = 75,     /* of them for one address */
+    CONNECTION_MEMORY = 64 << 10, /* buffer for the header and a chunk of the body */
+    CONNECTION_STACK = 8 << 20,   /* parsing nested SQL recurses */
+    IDLE_S = 30,                  /* idle timeout */
+    STREAM_IDLE_S = 120,          /* idle timeout of streamed responses */
+    HEADER_MS = 20000,            /* to receive the header */
+    BODY_MS = 120000,             /* to receive the body, except uploaded files */
+    SEND_MS = 60000,              /* to send a response, plus its size / SEND_BYTES_MS */
+    SEND_BYTES_MS = 64,           /* minimum rate, bytes per ms */
+    MAX_SEGMENTS = 24,            /* of a path */
+    MAX_ARGUMENTS = 32,           /* in the query string */
     SMALL_BODY = 64 << 10,
     MEDIUM_BODY = 1 << 20, /* SQL, lists of tracks */
     MARKERS_BODY = 4 << 20,

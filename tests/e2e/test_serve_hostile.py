@@ -465,6 +465,53 @@ def test_a_thousand_connections(kymo, data):
     server.stop()
 
 
+POST = b"POST /api/v1/profiles/gpt/sql HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.mark.parametrize("parts", [[b"GET / HTTP/1.1\r\nHost: loc", b"alhost\r\nX: "], [POST, b"{"], [b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"]], ids=["header", "body", "idle"])
+def test_clients_that_stop_halfway_keep_nobody_out(kymo, data, parts):
+    """More than the server takes; the oldest ones make room, in a moment and not when their time is over."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 8000:
+        pytest.skip("not enough files can be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8000, hard))
+    server = Server(kymo, "--data-path", data)
+    peers = []
+    try:
+        for _ in range(1600):
+            peers.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            peers[-1].sendall(parts[0])
+        for peer in peers[-1000:] if len(parts) > 1 else []:
+            peer.sendall(parts[1])  # a trickle does not help
+        for _ in range(20):  # each on a connection of its own
+            begun = time.monotonic()
+            assert server.get("health")["status"] == "healthy"
+            assert time.monotonic() - begun < 5
+        # Only as many as needed were closed, the oldest first.
+        assert closed_peers(peers[-1000:]) == 0 and 100 <= closed_peers(peers) <= 130
+    finally:
+        for peer in peers:
+            peer.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    server.stop()
+
+
+def closed_peers(peers):
+    """How many of them the server has closed."""
+    closed = 0
+    for peer in peers:
+        peer.setblocking(False)
+        try:
+            while peer.recv(1 << 20):
+                pass
+            closed += 1
+        except BlockingIOError:
+            pass
+        except ConnectionError:
+            closed += 1
+    return closed
+
+
 def test_many_at_once_get_the_same_answers(server):
     body = {"tracks": [8, 9, 17, 18, 19], "width": 1500}
     expected = {
