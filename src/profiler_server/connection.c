@@ -18,6 +18,7 @@ enum { READ_SIZE = 32 << 10, READS_AT_ONCE = 8, SERVICE_NAMES = 3, HEADER_LIST =
 static struct stream *recorded_stream; /* whose capture runs */
 static void (*recorded_call)(void);
 static size_t all_bodies; /* bytes of bodies that are being received */
+static size_t monitors;   /* streams that monitor */
 static int64_t current_ms;
 
 /* ---- Streams ------------------------------------------------------------------------------- */
@@ -50,6 +51,7 @@ static void free_stream(struct stream *stream)
         recorded_stream = NULL;
         recording_cancel();
     }
+    monitors -= stream->state == STREAM_MONITORS;
     if (stream->fd >= 0)
         descriptor_close(stream->fd);
     free_body(stream);
@@ -79,6 +81,13 @@ static void encode_message(char *to, size_t size, const char *message)
     to[at] = '\0';
 }
 
+static void begin_answer(struct stream *stream)
+{
+    monitors -= stream->state == STREAM_MONITORS;
+    stream->state = STREAM_ANSWERS;
+    stream->connection->served_ms = current_ms;
+}
+
 /* A status alone, before or after the request has ended. */
 static void answer_status(struct stream *stream, const struct status *status)
 {
@@ -90,7 +99,7 @@ static void answer_status(struct stream *stream, const struct status *status)
     const nghttp2_nv headers[] = {HEADER(":status", "200"),
                                   HEADER("content-type", "application/grpc"),
                                   HEADER("grpc-status", code), HEADER("grpc-message", message)};
-    stream->state = STREAM_ANSWERS;
+    begin_answer(stream);
     free_body(stream);
     nghttp2_submit_response(session, stream->id, headers, sizeof headers / sizeof *headers, NULL);
     if (is_early)
@@ -100,7 +109,7 @@ static void answer_status(struct stream *stream, const struct status *status)
 static void answer_http(struct stream *stream, const char *code)
 {
     const nghttp2_nv headers[] = {HEADER(":status", code)};
-    stream->state = STREAM_ANSWERS;
+    begin_answer(stream);
     free_body(stream);
     nghttp2_submit_response(stream->connection->session, stream->id, headers, 1, NULL);
 }
@@ -118,6 +127,7 @@ static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *to, si
     struct stream *stream = source->ptr;
     size_t head = stream->head_size - stream->head_sent;
     (void)context;
+    stream->connection->served_ms = current_ms;
     if (head > 0) {
         head = head < size ? head : size;
         memcpy(to, stream->head + stream->head_sent, head);
@@ -141,7 +151,7 @@ static void answer(struct stream *stream)
     const nghttp2_nv headers[] = {HEADER(":status", "200"),
                                   HEADER("content-type", "application/grpc")};
     nghttp2_data_provider provider = {.source.ptr = stream, .read_callback = read_answer};
-    stream->state = STREAM_ANSWERS;
+    begin_answer(stream);
     nghttp2_submit_response(stream->connection->session, stream->id, headers, 2, &provider);
 }
 
@@ -152,9 +162,10 @@ static void answer_empty(struct stream *stream)
     answer(stream);
 }
 
-void connection_answer_recorded(const struct recorded *recorded)
+void connection_answer_recorded(const struct recorded *recorded, int64_t now_ms)
 {
     struct stream *stream = recorded_stream;
+    current_ms = now_ms;
     recorded_stream = NULL;
     if (!stream) {
         if (recorded->fd >= 0)
@@ -204,6 +215,11 @@ static bool begin_monitor(struct stream *stream, const uint8_t *data, size_t siz
         return false;
     if (stream->monitor.duration_ms > CONNECTION_MONITOR_MS)
         return status_set(status, GRPC_INVALID_ARGUMENT, "Monitoring takes an hour at most.");
+    if (monitors == CONNECTION_MONITORS)
+        return status_set(status, GRPC_RESOURCE_EXHAUSTED,
+                          "The program is being monitored by %d clients already; try again later.",
+                          CONNECTION_MONITORS);
+    monitors++;
     stream->usage = usage_now(current_ms);
     stream->due_ms = current_ms + (int64_t)stream->monitor.duration_ms;
     stream->state = STREAM_MONITORS;
@@ -234,6 +250,7 @@ static void dispatch(struct stream *stream)
         return;
     }
     stream->state = STREAM_ANSWERS; /* the request is complete */
+    stream->connection->served_ms = current_ms;
     bool ok = stream->method != METHOD_OTHER
                   ? message_open(&data, &size, &status)
                   : status_set(&status, GRPC_UNIMPLEMENTED, "There is no such method here.");
@@ -313,7 +330,8 @@ static bool grow_body(struct stream *stream, size_t size)
     size_t capacity = stream->body_capacity * 2 > size ? stream->body_capacity * 2 : size;
     if (capacity > CONNECTION_BODY)
         capacity = CONNECTION_BODY;
-    if (all_bodies + capacity - stream->body_capacity > CONNECTION_ALL_BODIES)
+    if (size > CONNECTION_SMALL_BODY &&
+        all_bodies + capacity - stream->body_capacity > CONNECTION_ALL_BODIES)
         return false;
     uint8_t *body = realloc(stream->body, capacity);
     if (!body)
@@ -333,9 +351,11 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     if (!stream || stream->state != STREAM_RECEIVES)
         return 0;
     size_t needed = stream->body_size + size;
-    if (needed > CONNECTION_BODY ||
-        (needed > stream->body_capacity && !grow_body(stream, needed))) {
-        status_set(&status, GRPC_RESOURCE_EXHAUSTED, "The request is too large.");
+    bool is_too_large = needed > CONNECTION_BODY;
+    if (is_too_large || (needed > stream->body_capacity && !grow_body(stream, needed))) {
+        status_set(&status, GRPC_RESOURCE_EXHAUSTED, "%s",
+                   is_too_large ? "The request is too large; 4 MiB at most."
+                                : "There is no memory for this request now; try again later.");
         answer_status(stream, &status);
         return 0;
     }
@@ -395,7 +415,8 @@ struct connection *connection_open(int fd, int64_t now_ms, void (*on_recorded)(v
 {
     struct connection *connection = calloc(1, sizeof *connection);
     if (connection) {
-        *connection = (struct connection){.fd = fd, .begun_ms = now_ms, .active_ms = now_ms};
+        *connection = (struct connection){
+            .fd = fd, .begun_ms = now_ms, .active_ms = now_ms, .served_ms = now_ms};
         connection->session = create_session(connection);
     }
     recorded_call = on_recorded;
@@ -466,25 +487,54 @@ void connection_write(struct connection *connection, int64_t now_ms)
 
 void connection_tick(struct connection *connection, int64_t now_ms)
 {
+    current_ms = now_ms;
     for (struct stream *stream = connection->streams; stream; stream = stream->next)
         if (stream->state == STREAM_MONITORS && now_ms >= stream->due_ms)
             end_monitor(stream, now_ms);
 }
 
+bool connection_is_waiting(const struct connection *connection)
+{
+    for (const struct stream *stream = connection->streams; stream; stream = stream->next)
+        if (stream->state == STREAM_RECORDS || stream->state == STREAM_MONITORS)
+            return false;
+    return true;
+}
+
+size_t connection_profiles(const struct connection *connection)
+{
+    size_t count = 0;
+    for (const struct stream *stream = connection->streams; stream; stream = stream->next)
+        count += stream->fd >= 0;
+    return count;
+}
+
+bool connection_has_profile(const struct connection *connection)
+{
+    return connection_profiles(connection) > 0;
+}
+
+void connections_forked(void)
+{
+    recorded_stream = NULL;
+    all_bodies = monitors = 0;
+}
+
 /* Who waits for a capture may be silent: that the peer is there, TCP finds out. */
 bool connection_is_late(const struct connection *connection, int64_t now_ms)
 {
-    bool is_waiting = false, is_answering = false;
+    bool is_answering = false;
     for (const struct stream *stream = connection->streams; stream; stream = stream->next) {
         if (stream->state == STREAM_RECEIVES && now_ms - stream->begun_ms > CONNECTION_REQUEST_MS)
             return true;
-        is_waiting |= stream->state == STREAM_RECORDS || stream->state == STREAM_MONITORS;
         is_answering |= stream->state == STREAM_ANSWERS;
     }
     int64_t silent_ms = now_ms - connection->active_ms;
     if (!connection->had_request)
         return now_ms - connection->begun_ms > CONNECTION_START_MS;
+    if (is_answering && now_ms - connection->served_ms > CONNECTION_STALL_MS)
+        return true;
     if (is_answering || connection->to_send_size > 0)
         return silent_ms > CONNECTION_STALL_MS;
-    return !is_waiting && silent_ms > CONNECTION_IDLE_MS;
+    return connection_is_waiting(connection) && silent_ms > CONNECTION_IDLE_MS;
 }

@@ -11,14 +11,19 @@
 
 #include <nghttp2/nghttp2.h>
 
+/* All limits on what clients can make the server use; docs/remote.md lists them. */
 enum {
+    CONNECTION_MAX = 32,
     CONNECTION_STREAMS = 8,
+    CONNECTION_MONITORS = 8,                       /* of all connections */
+    CONNECTION_PROFILES = 8,                       /* that clients have not taken yet */
     CONNECTION_BODY = (4 << 20) + MESSAGES_PREFIX, /* gRPC's limit of a message */
     CONNECTION_ALL_BODIES = 16 << 20,
-    CONNECTION_START_MS = 10000,   /* until the first request */
-    CONNECTION_IDLE_MS = 120000,   /* between requests */
-    CONNECTION_REQUEST_MS = 30000, /* from the start of a request to its end */
-    CONNECTION_STALL_MS = 60000,   /* in which a client takes nothing of an answer */
+    CONNECTION_SMALL_BODY = 16 << 10, /* there is always room for these */
+    CONNECTION_START_MS = 10000,      /* until the first request */
+    CONNECTION_IDLE_MS = 120000,      /* between requests */
+    CONNECTION_REQUEST_MS = 30000,    /* from the start of a request to its end */
+    CONNECTION_STALL_MS = 60000,      /* in which a client takes nothing of an answer */
     CONNECTION_MONITOR_MS = 3600000,
 };
 
@@ -51,6 +56,7 @@ struct connection {
     nghttp2_session *session;
     struct stream *streams;
     int64_t begun_ms, active_ms;
+    int64_t served_ms; /* last step of a call: a whole request, some of its answer; or the start */
     bool had_request, is_broken;
     const uint8_t *to_send; /* not yet sent; owned by nghttp2 until the next call of it */
     size_t to_send_size;
@@ -68,7 +74,15 @@ bool connection_wants_write(const struct connection *connection);
 void connection_tick(struct connection *connection, int64_t now_ms);
 bool connection_is_late(const struct connection *connection, int64_t now_ms);
 
+/* Whether it waits for its client: to send a request or the rest of one, or to take an answer. */
+bool connection_is_waiting(const struct connection *connection);
+/* Those that it has not taken yet. */
+size_t connection_profiles(const struct connection *connection);
+bool connection_has_profile(const struct connection *connection);
+/* In a child of fork, which has none of the connections. */
+void connections_forked(void);
+
 /* Answers the client whose capture has finished, or drops what was recorded. */
-void connection_answer_recorded(const struct recorded *recorded);
+void connection_answer_recorded(const struct recorded *recorded, int64_t now_ms);
 
 #endif

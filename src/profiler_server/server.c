@@ -8,6 +8,7 @@
 #include "profiler_server/descriptors.h"
 #include "profiler_server/recording.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -24,7 +25,6 @@
 #include <unistd.h>
 
 enum {
-    MAX_CONNECTIONS = 32,
     MAX_LISTENERS = 8,
     BACKLOG = 64,
     TICK_MS = 500,
@@ -48,7 +48,7 @@ static struct {
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = -1};
 
 /* Of the server's thread. */
-static struct connection *connections[MAX_CONNECTIONS];
+static struct connection *connections[CONNECTION_MAX];
 static size_t connection_count;
 static int64_t paused_until_ms;
 
@@ -161,24 +161,46 @@ static int listen_on(const char *host, unsigned port)
 
 /* ---- Connections --------------------------------------------------------------------------- */
 
+/* Those that are left stay in the order in which they came. */
 static void drop_connection(size_t index)
 {
     connection_close(connections[index]);
-    connections[index] = connections[--connection_count];
+    connection_count--;
+    memmove(connections + index, connections + index + 1,
+            (connection_count - index) * sizeof *connections);
 }
 
-/* Makes room by closing the one that has been idle longest. */
-static bool make_room(void)
+/* Of those that give way, the one that has been of no use longest. */
+static void drop_oldest(bool (*gives_way)(const struct connection *))
 {
-    size_t oldest = MAX_CONNECTIONS;
+    size_t oldest = CONNECTION_MAX;
     for (size_t i = 0; i < connection_count; i++)
-        if (!connections[i]->streams &&
-            (oldest == MAX_CONNECTIONS ||
-             connections[i]->active_ms < connections[oldest]->active_ms))
+        if (gives_way(connections[i]) &&
+            (oldest == CONNECTION_MAX ||
+             connections[i]->served_ms < connections[oldest]->served_ms))
             oldest = i;
-    if (oldest < MAX_CONNECTIONS)
+    if (oldest < CONNECTION_MAX)
         drop_connection(oldest);
-    return oldest < MAX_CONNECTIONS;
+}
+
+/* Clients that stop halfway or do nothing keep nobody out: there is always one that gives way. */
+static void make_room(void)
+{
+    static_assert(1 + CONNECTION_MONITORS < CONNECTION_MAX, "a capture and monitors leave room");
+    if (connection_count == CONNECTION_MAX)
+        drop_oldest(connection_is_waiting);
+}
+
+/* Profiles that clients do not take lie on the disk, and each has a descriptor. */
+static void limit_profiles(void)
+{
+    static_assert(CONNECTION_MAX + CONNECTION_PROFILES + MAX_LISTENERS + 4 < DESCRIPTORS_MAX,
+                  "profiles leave room for connections, the server's own and a capture's");
+    size_t count = 0;
+    for (size_t i = 0; i < connection_count; i++)
+        count += connection_profiles(connections[i]);
+    if (count > CONNECTION_PROFILES)
+        drop_oldest(connection_has_profile);
 }
 
 /* Peers that vanish without a word are found. */
@@ -200,10 +222,7 @@ static void accept_one(int listener, int64_t now_ms)
             paused_until_ms = now_ms + PAUSE_MS;
         return;
     }
-    if (connection_count == MAX_CONNECTIONS && !make_room()) {
-        descriptor_close(fd);
-        return;
-    }
+    make_room();
     set_keepalive(fd);
     struct connection *connection = connection_open(fd, now_ms, wake_up);
     if (connection)
@@ -241,17 +260,19 @@ static int time_to_wait(int64_t now_ms)
     return (int)wait_ms;
 }
 
-static void take_recorded(void)
+static void take_recorded(int64_t now_ms)
 {
     struct recorded recorded;
-    if (recording_take(&recorded))
-        connection_answer_recorded(&recorded);
+    if (!recording_take(&recorded))
+        return;
+    connection_answer_recorded(&recorded, now_ms);
+    limit_profiles();
 }
 
 /* One round. False when the server's descriptors have been closed under it. */
 static bool serve_round(void)
 {
-    struct pollfd polled[1 + MAX_LISTENERS + MAX_CONNECTIONS];
+    struct pollfd polled[1 + MAX_LISTENERS + CONNECTION_MAX];
     uint64_t ignored;
     int64_t now_ms = clock_ms();
     size_t listeners = now_ms < paused_until_ms ? 0 : server.listener_count, count = 0;
@@ -268,7 +289,7 @@ static bool serve_round(void)
     if (polled[0].revents & POLLNVAL || read(server.wake, &ignored, sizeof ignored) == 0)
         return false;
     now_ms = clock_ms();
-    take_recorded();
+    take_recorded(now_ms);
     serve_connections(polled + first, served, now_ms);
     for (size_t i = 0; i < listeners; i++) {
         if (polled[1 + i].revents & POLLNVAL)
@@ -290,7 +311,7 @@ static void *run(void *context)
         drop_connection(connection_count - 1);
     recording_cancel();
     while (recording_is_active()) {
-        take_recorded();
+        take_recorded(clock_ms());
         poll(&(struct pollfd){.fd = server.wake, .events = POLLIN}, 1, PAUSE_MS);
     }
     atomic_store(&server.is_over, true);
@@ -318,6 +339,7 @@ static void after_fork_in_child(void)
 {
     descriptors_close_all();
     recording_forked();
+    connections_forked();
     connection_count = 0;
     server.listener_count = 0;
     server.is_running = false;

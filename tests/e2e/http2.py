@@ -73,6 +73,8 @@ class Client:
     def __init__(self, port, window=2**31 - 1 - 65535):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.port = port
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.windows = {0: 65535}
         self.send(PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535 + min(window, 2**31 - 65537))))
         if window:
             self.send(frame(WINDOW, 0, 0, struct.pack(">I", window)))
@@ -88,6 +90,37 @@ class Client:
     def call(self, method, data, stream=1):
         self.begin(method, stream)
         self.send(frame(DATA, END_STREAM, stream, message(data)))
+
+    def sync(self):
+        """Returns once the server has read everything so far, with the streams that it has answered."""
+        self.send(frame(PING, 0, 0, bytes(8)))
+        answered = set()
+        while True:
+            kind, flags, stream, payload = read_frame(self.socket)
+            if kind == PING and flags & 1:
+                return answered
+            self.note(kind, stream, payload)
+            answered |= {stream} if kind in (HEADERS, RESET) else set()
+
+    def note(self, kind, stream, payload):
+        if kind == WINDOW:
+            self.windows[stream] = self.windows.get(stream, 65535) + int.from_bytes(payload, "big")
+
+    def send_part(self, size, stream):
+        """That much of a body, without its end, as fast as the server takes it and until it answers."""
+        self.windows[stream] = 65535
+        while size > 0:
+            part = min(size, 16384, self.windows[0], self.windows[stream])
+            self.send(frame(DATA, 0, stream, bytes(part)) if part else b"")
+            self.windows[0] -= part
+            self.windows[stream] -= part
+            size -= part
+            if part == 0:
+                kind, _, number, payload = read_frame(self.socket)
+                self.note(kind, number, payload)
+                if number == stream and kind in (HEADERS, RESET):
+                    return
+        self.sync()
 
     def answer(self, stream=1):
         """The message of an answer; None where there is a status alone, or the stream is reset."""
@@ -106,6 +139,20 @@ class Client:
             return None
         assert body[0] == 0 and int.from_bytes(body[1:5], "big") == len(body) - 5
         return body[5:]
+
+    def is_open(self):
+        """Whether the server has not ended the connection so far."""
+        self.socket.setblocking(False)
+        try:
+            while self.socket.recv(65536):
+                pass
+            return False
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        finally:
+            self.socket.settimeout(30)
 
     def is_closed(self):
         """Whether the server ends the connection."""

@@ -1,5 +1,6 @@
 """libkymo-server in a program: captured by kymo, XProf and JAX's tool, and visited by clients that mean no good."""
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -435,6 +436,68 @@ def test_many_connections_do_no_harm(kymo, program, tmp_path):
         except OSError:
             pass
     assert len(os.listdir(f"/proc/{program.pid}/fd")) < 64
+    harmless(kymo, program, tmp_path)
+
+
+def test_monitors_leave_room_for_captures(kymo, program, tmp_path):
+    """Eight at a time; more are refused, and a capture begins and ends all the same."""
+    clients = [http2.Client(program.port) for _ in range(32)]
+    answered = []
+    for client in clients:
+        client.call("Monitor", http2.field(1, 3600000))
+        answered.append(client.sync() | client.sync())  # the answer to a ping may come before others
+    assert answered == [set()] * 8 + [{1}] * 24
+    capturing = http2.Client(program.port)
+    capturing.call("Profile", profile_request(duration_ms=3600000, session_id="long"))
+    wait_for(lambda: program.left() != [])
+    more = [http2.Client(program.port) for _ in range(40)]
+    more[-1].call("Terminate", http2.field(1, "long"))
+    assert more[-1].answer() == b""
+    assert b"train" in http2.fields(capturing.answer())[8][0]
+    assert [client.is_open() for client in clients] == [True] * 8 + [False] * 24
+    clients[0].close()
+    streams = iter(range(3, 9999, 2))
+
+    def is_monitored(stream):
+        more[-1].call("Monitor", http2.field(1, 1), stream)
+        return more[-1].answer(stream)
+
+    wait_for(lambda: is_monitored(next(streams)))
+    harmless(kymo, program, tmp_path)
+
+
+def test_requests_without_end_leave_room_for_captures(kymo, program, tmp_path):
+    clients = [http2.Client(program.port) for _ in range(32)]
+    for client in clients:
+        client.begin("Profile")
+    for client in reversed(clients):
+        client.sync()  # pings do not make a client younger
+    assert profile(program.port)
+    assert not clients[0].is_open() and clients[-1].is_open()
+    harmless(kymo, program, tmp_path)
+
+
+def test_large_requests_leave_room_for_small_ones(kymo, program, tmp_path):
+    """All the memory for requests is taken, to the last byte."""
+    clients = [http2.Client(program.port) for _ in range(12)]
+    calls = itertools.product(range(1, 17, 2), clients)
+    for size, _ in itertools.product([4 << 20 >> i for i in range(23)], range(4)):
+        stream, client = next(calls)
+        client.begin("Profile", stream)
+        client.send_part(size, stream)
+    assert profile(program.port)
+    harmless(kymo, program, tmp_path)
+
+
+def test_profiles_that_nobody_takes_are_few(kymo, program, tmp_path):
+    clients = []
+    for _ in range(10):
+        clients.append(http2.Client(program.port, window=0))
+        clients[-1].send(http2.frame(http2.SETTINGS, 0, 0, struct.pack(">HI", 4, 0)))
+        clients[-1].call("Profile", profile_request(duration_ms=1))
+        while http2.read_frame(clients[-1].socket)[2] != 1:
+            pass  # until the head of the answer
+    assert [client.is_open() for client in clients] == [False] * 2 + [True] * 8
     harmless(kymo, program, tmp_path)
 
 
