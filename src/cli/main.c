@@ -65,8 +65,12 @@ static void print_usage(FILE *out)
             "Kymo %s, a profiler for machine learning on accelerators.\n\n"
             "usage: %s COMMAND [options]\n\ncommands:\n",
             KYMO_VERSION, program_name());
+    int width = 0;
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        if ((int)strlen(commands[i]->name) > width)
+            width = (int)strlen(commands[i]->name);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-*s  %s\n", width, commands[i]->name, commands[i]->summary);
     fprintf(out, "\n  %s COMMAND --help         shows options and examples of a command\n",
             program_name());
     for (size_t i = 0; i < OPTION_COUNT; i++)

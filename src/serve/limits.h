@@ -24,6 +24,8 @@ enum {
     SMALL_BODY = 64 << 10,
     MEDIUM_BODY = 1 << 20, /* SQL, lists of tracks */
     MARKERS_BODY = 4 << 20,
+    MAX_SETS = 1000, /* of markers, per profile */
+    MAX_SET_NAME = 100,
 };
 /* Of responses with status 503, in seconds. */
 #define RETRY_AFTER_S "5"

@@ -14,7 +14,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { MAX_SET_NAME = 100, MAX_SETS = 1000, MAX_SET_BYTES = 4 << 20 };
 #define SUFFIX ".json"
 
 /* Profile names contain no slash and do not start with a dot, so they are safe as folder names.
@@ -132,6 +131,27 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The next set in a folder, or NULL. Other files, such as those being written, are not sets. */
+static const struct dirent *next_set(DIR *stream)
+{
+    const struct dirent *entry;
+    while (stream && (entry = readdir(stream)))
+        if (entry->d_name[0] != '.' && text_ends(text_of(entry->d_name), TEXT(SUFFIX)))
+            return entry;
+    return NULL;
+}
+
+static size_t count_sets(const char *folder)
+{
+    DIR *stream = opendir(folder);
+    size_t count = 0;
+    while (next_set(stream))
+        count++;
+    if (stream)
+        closedir(stream);
+    return count;
+}
+
 void list_markers(struct request *request, struct reply *reply)
 {
     struct opened *opened = open_profile(request, reply);
@@ -140,12 +160,9 @@ void list_markers(struct request *request, struct reply *reply)
     char *folder = sets_folder(request);
     ARRAY(char *) names = {0};
     DIR *stream = opendir(folder);
-    struct dirent *entry;
-    while (stream && (entry = readdir(stream))) {
-        struct text name = text_of(entry->d_name);
-        if (entry->d_name[0] != '.' && text_ends(name, TEXT(SUFFIX)))
-            *array_push(&names) = mem_copy_text(name.data, name.size - strlen(SUFFIX));
-    }
+    const struct dirent *entry;
+    while ((entry = next_set(stream)))
+        *array_push(&names) = mem_copy_text(entry->d_name, strlen(entry->d_name) - strlen(SUFFIX));
     if (stream)
         closedir(stream);
     if (names.count > 0)
@@ -175,7 +192,7 @@ void get_markers(struct request *request, struct reply *reply)
     struct opened *opened = open_profile(request, reply);
     char *path = opened ? set_path(request, reply) : NULL;
     size_t size;
-    char *content = path ? file_content(path, MAX_SET_BYTES, &size) : NULL;
+    char *content = path ? file_content(path, MARKERS_BODY, &size) : NULL;
     if (content) {
         reply->type = "application/json";
         output_write(&reply->body, content, size);
@@ -196,17 +213,6 @@ static bool is_json(struct text body)
     return ok && in.at == in.end && (value.kind == JSON_LIST || value.kind == JSON_OBJECT);
 }
 
-static size_t count_sets(const char *folder)
-{
-    DIR *stream = opendir(folder);
-    size_t count = 0;
-    while (stream && readdir(stream))
-        count++;
-    if (stream)
-        closedir(stream);
-    return count;
-}
-
 void put_markers(struct request *request, struct reply *reply)
 {
     if (reply_if_rank(request, reply))
@@ -219,7 +225,7 @@ void put_markers(struct request *request, struct reply *reply)
     output_memory(&clean);
     if (path && !is_json(body)) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "markers must be a JSON list or object");
-    } else if (path && access(path, F_OK) != 0 && count_sets(folder) > MAX_SETS) {
+    } else if (path && access(path, F_OK) != 0 && count_sets(folder) >= MAX_SETS) {
         reply_error(reply, MHD_HTTP_CONFLICT, "too many marker sets; %d per profile at most",
                     MAX_SETS);
     } else if (path) {

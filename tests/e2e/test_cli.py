@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import shlex
 import signal
@@ -35,6 +36,8 @@ def test_help_lists_every_command(kymo, word):
     assert "usage: kymo COMMAND" in text
     for command in COMMANDS:
         assert f"\n  {command} " in text
+    listed = text.split("commands:\n")[1].split("\n\n")[0].splitlines()
+    assert len({len(re.match(r"  \S+ +", line)[0]) for line in listed}) == 1  # one column of descriptions
 
 
 @pytest.mark.parametrize("command", COMMANDS)

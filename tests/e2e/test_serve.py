@@ -579,6 +579,19 @@ def test_names_of_sets_that_cannot_be(server, name):
     assert answer.status == 400 and "name of a marker set" in answer.error
 
 
+def test_a_profile_has_a_thousand_marker_sets(server, data):
+    folder = data / "notes" / "gpt" / "markers"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(999):
+        (folder / f"{number}.json").write_text("[]")
+    (folder / "unrelated").write_text("")
+    assert server.ask("PUT", "profiles/gpt/markers/last", []).status == 204
+    answer = server.ask("PUT", "profiles/gpt/markers/more", [])
+    assert answer.status == 409 and "1000 per profile" in answer.error
+    assert server.ask("PUT", "profiles/gpt/markers/last", [1]).status == 204
+    shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize("body", ["", "x", "3", '"x"', "[1", "[] []"])
 def test_markers_are_json(server, body):
     assert "JSON" in server.ask("PUT", "profiles/gpt/markers/x", body).error
