@@ -99,18 +99,25 @@ static bool spawn(pid_t *child, const struct profile_files *files, enum profile_
     return problem == 0;
 }
 
-/* The program's last line, without what stands before its message. */
+/* The program's last line, which says why it has ended, without what stands before its message. */
 static void read_log(const char *log, char *line, size_t size)
 {
-    char text[1024];
+    char text[4096]; /* longer than any line */
+    struct stat file;
     int fd = open(log, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    ssize_t got = 0;
+    if (fd >= 0 && fstat(fd, &file) == 0) {
+        off_t room = (off_t)sizeof text - 1;
+        got = pread(fd, text, (size_t)room, file.st_size > room ? file.st_size - room : 0);
+    }
     if (fd >= 0)
         close(fd);
+    while (got > 0 && text[got - 1] == '\n')
+        got--;
     text[got > 0 ? got : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    const char *message = strstr(text, "] ");
-    snprintf(line, size, "%.240s", message ? message + 2 : text);
+    const char *before = strrchr(text, '\n'), *last = before ? before + 1 : text;
+    const char *message = strstr(last, "] ");
+    snprintf(line, size, "%.240s", message ? message + 2 : last);
 }
 
 bool profile_make(const struct profile_files *files, enum profile_use use, bool (*is_over)(void),

@@ -243,6 +243,16 @@ def test_without_the_program_kymo_the_client_is_told_and_a_variable_can_name_it(
     assert results[1].returncode == 0, results[1].stderr
 
 
+def test_the_client_is_told_the_last_that_the_program_kymo_said(kymo, executable, tmp_path):
+    failing = tmp_path / "failing"
+    failing.write_text("#!/bin/sh\nseq 10000 >&2\necho 'ERRO[0000] a hint' >&2\necho 'FATA[0000] the reason' >&2\nexit 1\n")
+    failing.chmod(0o755)
+    program = Program(executable, tmp_path / "program", KYMO=str(failing)).serve()
+    result = capture(kymo, tmp_path / "logs", program.address, "--duration-ms", 10)
+    program.close()
+    assert result.returncode == 1 and "The profile cannot be made: the reason." in result.stderr
+
+
 # ---- A guest in the program ---------------------------------------------------------------------
 
 
