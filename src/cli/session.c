@@ -118,6 +118,10 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         struct progress *progress = progress_start(session->source, "reading");
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
+        if (ok && session->analysis.idle_excess_ps > 0)
+            log_warn("the causes of idle time claimed %.3f ms more than the devices idled, which "
+                     "is a defect of Kymo; it is left out of the findings",
+                     (double)session->analysis.idle_excess_ps / 1e9);
         if (ok)
             session_find_on_devices(session, choice->nki_source_root);
         if (ok)
