@@ -93,6 +93,12 @@ export function readSummary(response: Record<string, unknown>): Summary {
   }
 }
 
+/** Texts of other programs may begin with their level already. */
+export function messageText({ level, text }: Summary['messages'][number]): string {
+  const word = level === 'error' ? 'Error: ' : 'Warning: '
+  return text.startsWith(word) ? text : word + text
+}
+
 /** "NVIDIA H200", "4 × TPU v6 Lite". */
 export function deviceModels(devices: DeviceSummary[]): string {
   const counts = new Map<string, number>()
