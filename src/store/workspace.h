@@ -11,7 +11,7 @@
 #ifndef KYMO_STORE_WORKSPACE_H
 #define KYMO_STORE_WORKSPACE_H
 
-#include "trace/drops.h"
+#include "trace/trace.h"
 
 #define TIMELINE_FILE "timeline.kymo"
 #define SUMMARY_FILE  "summary.json"
