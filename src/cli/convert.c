@@ -79,7 +79,7 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     opened->pool = pool_create((unsigned)(options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS));
     if (!import_capture(&opened->capture, opened->pool, &opened->source, err))
         return false;
-    warn_of_drops(&opened->source->catalog);
+    warn_of_drops(catalog_drops(&opened->source->catalog));
     return true;
 }
 

@@ -261,9 +261,8 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
             directory);
         return true;
     }
-    char text[DROPS_TEXT_SIZE], gpu[64] = "";
-    if (counts.drops.dropped > 0)
-        log_warn("%s", drops_text(&counts.drops, text));
+    char gpu[64] = "";
+    warn_of_drops(counts.drops);
     if (counts.gpu > 0)
         snprintf(gpu, sizeof gpu, " and %llu GPU activit%s", (unsigned long long)counts.gpu,
                  counts.gpu == 1 ? "y" : "ies");

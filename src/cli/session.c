@@ -2,7 +2,6 @@
  * Sessions: opening and analysing a capture, shared by subcommands.
  */
 #include "cli/cli.h"
-#include "store/store.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -24,19 +23,11 @@ void print_warnings(const struct capture *capture)
         log_warn("%s", *warning);
 }
 
-void warn_of_drops(const struct catalog *catalog)
+void warn_of_drops(struct drops drops)
 {
-    struct drops drops = catalog_drops(catalog);
     char text[DROPS_TEXT_SIZE];
     if (drops.dropped > 0)
         log_warn("%s", drops_text(&drops, text));
-}
-
-void warn_of_stored_drops(const char *profile_directory)
-{
-    char text[DROPS_TEXT_SIZE];
-    if (profile_drops_text(profile_directory, text))
-        log_warn("%s", text);
 }
 
 static void mention_other_runs(const struct capture *capture)
@@ -126,7 +117,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);
         if (ok)
-            warn_of_drops(&session->source->catalog);
+            warn_of_drops(catalog_drops(&session->source->catalog));
     }
     if (ok && !filter_is_empty(&choice->filter) && !put_filter(session, &choice->filter, &err)) {
         source_close(session->source);

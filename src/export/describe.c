@@ -30,7 +30,7 @@ static void put_epoch(struct json *json, const char *key, int64_t epoch_ns)
         json_int(json, epoch_ns);
 }
 
-/* Read back by profile_drops_text. */
+/* Read back by profile_drops. */
 static void put_drops(struct json *json, const struct catalog *catalog)
 {
     struct drops drops = catalog_drops(catalog);

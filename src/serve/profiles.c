@@ -50,8 +50,9 @@ static char *copy(const char *text)
 static void read_summary(struct entry *entry, const char *directory)
 {
     char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24], text[DROPS_TEXT_SIZE];
-    if (profile_drops_text(directory, text))
-        entry->dropped = copy(text);
+    struct drops drops = profile_drops(directory);
+    if (drops.dropped > 0)
+        entry->dropped = copy(drops_text(&drops, text));
     struct file file;
     struct error ignored;
     if (file_open(&file, path, &ignored)) {

@@ -1,40 +1,35 @@
 /*
- * What a stored profile's capture dropped: a key of its summary, among the first.
+ * What a stored profile's capture dropped: a key of its summary, before all lists and objects.
  */
 #include "store/workspace.h"
 
 #include "wire/wire.h"
 
-/* The first list or object is behind the key. */
-static bool read_text(struct text summary, char text[static DROPS_TEXT_SIZE])
+static struct drops read_drops(struct text summary)
 {
     struct json_reader in = json_read(summary);
     struct json_value key, value;
     struct drops drops;
     for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
         if (!json_read_key(&in, &key) || !json_read_value(&in, &value) ||
-            text_equal(key.text, TEXT("hosts")))
-            return false;
-        if (!text_equal(key.text, TEXT("dropped_warning")))
-            continue;
-        if (!drops_parse(value.text, &drops))
-            return false;
-        drops_text(&drops, text);
-        return true;
+            value.kind == JSON_OBJECT || value.kind == JSON_LIST)
+            break;
+        if (text_equal(key.text, TEXT("dropped_warning")) && drops_parse(value.text, &drops))
+            return drops;
     }
-    return false;
+    return (struct drops){0};
 }
 
-bool profile_drops_text(const char *directory, char text[static DROPS_TEXT_SIZE])
+struct drops profile_drops(const char *directory)
 {
     char *path = path_format("%s/%s", directory, SUMMARY_FILE);
+    struct drops drops = {0};
     struct file file;
     struct error ignored;
-    bool has_text = file_open(&file, path, &ignored);
-    if (has_text) {
-        has_text = read_text((struct text){(const char *)file.data, file.size}, text);
+    if (file_open(&file, path, &ignored)) {
+        drops = read_drops((struct text){(const char *)file.data, file.size});
         file_close(&file);
     }
     mem_free(path);
-    return has_text;
+    return drops;
 }

@@ -31,8 +31,8 @@ bool content_name(char kind, const char *const *paths, size_t count, struct text
 /* Finds a processed profile, by name in the workspace or by path. */
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);
 
-/* Writes what a profile's capture says of dropped events; false if it says nothing. */
-bool profile_drops_text(const char *directory, char text[static DROPS_TEXT_SIZE]);
+/* What a profile's capture dropped; nothing if its summary says nothing. */
+struct drops profile_drops(const char *directory);
 
 /* The directory of the workspace, created if missing; free with mem_free. */
 bool workspace_open(const char *data_path, char **directory, struct error *err);

@@ -259,6 +259,8 @@ def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training,
     for command in (("stats",), ("tool", "overview_page"), ("timeline",)):
         says(*command, "p", *workspace)
     says("sql", "p", "SELECT 1", *workspace)
+    says("fleet", "add", tmp_path / "runs", out, "--run", "night", "--rank", "0")
+    assert says("fleet", "report", tmp_path / "runs", "--run", "night", *workspace)
     assert f"{info.lost:,} more dropped" in (tmp_path / "summary-text").read_text()
 
 

@@ -42,6 +42,7 @@ struct system_file {
     uint32_t process;
     bool is_cut_off;
     uint64_t non_events; /* items of the list that are not events */
+    struct drops drops;  /* what the runtime dropped, and the others */
 };
 
 struct system_source {
@@ -247,6 +248,10 @@ static void take_fact(struct pass *pass, const struct json_value *value, arg_buf
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t key = value_string(catalog, &pass->walk.key);
+    int64_t lost;
+    if (text_equal(pass->walk.key.text, TEXT("lost_events")) && value_whole(value, &lost) &&
+        lost > 0)
+        pass->facts->drops.dropped = (uint64_t)lost;
     if (value->text.size <= ARG_LARGEST)
         *array_push(args) =
             value_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), value);
@@ -265,7 +270,7 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
             take_fact(&pass, &value, args);
         else if (value.kind != JSON_OBJECT)
             pass.facts->non_events++;
-        else if (read_record(&pass, &pass.record, &value, &trace))
+        else if (++pass.facts->drops.stored && read_record(&pass, &pass.record, &value, &trace))
             runtime_gather(&pass.facts->runtime, &source->base.source.catalog, &trace);
     }
     pass.facts->is_cut_off = pass.walk.is_cut_off;
@@ -309,6 +314,9 @@ static bool read_events(struct system_source *source, uint32_t number, struct pu
 
 static void add_messages(struct catalog *catalog, uint32_t file, const struct system_file *facts)
 {
+    char text[DROPS_TEXT_SIZE];
+    if (facts->drops.dropped > 0)
+        import_message(catalog, file, false, "%s", drops_text(&facts->drops, text));
     if (facts->is_cut_off)
         import_message(catalog, file, false,
                        "the file is truncated; all complete events were read");
