@@ -266,11 +266,12 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
     pass_begin(&pass, source, number, false);
     while ((found = walk_next(&pass.walk, &value)) != WALK_END) {
         struct runtime_record trace;
+        pass.facts->drops.stored += found == WALK_RECORD && value.kind == JSON_OBJECT;
         if (found == WALK_FACT)
             take_fact(&pass, &value, args);
         else if (value.kind != JSON_OBJECT)
             pass.facts->non_events++;
-        else if (++pass.facts->drops.stored && read_record(&pass, &pass.record, &value, &trace))
+        else if (read_record(&pass, &pass.record, &value, &trace))
             runtime_gather(&pass.facts->runtime, &source->base.source.catalog, &trace);
     }
     pass.facts->is_cut_off = pass.walk.is_cut_off;
