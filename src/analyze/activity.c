@@ -61,11 +61,12 @@ static void sift_down(struct cursor *heap, size_t count, size_t at)
     }
 }
 
-/* Extends the time that is covered so far; returns what is new of [start, end). */
+/* Extends the time that is covered so far; returns what is new of [start, end). An event without
+ * length extends it, too: the gap before it has been counted and must not be counted again. */
 static int64_t cover(int64_t *covered_to, int64_t start, int64_t end)
 {
     int64_t from = start > *covered_to ? start : *covered_to;
-    if (end <= from)
+    if (end < from)
         return 0;
     *covered_to = end;
     return sub_saturated(end, from);
@@ -124,6 +125,13 @@ static void add_to_steps(struct merge *merge, const struct lane_events *events,
         breakdown_work(merge->sweep, kind, cursor->start_ps, event_end(events, cursor->event));
 }
 
+/* Work without length counts on the window's borders, too: it ends the last gap. */
+static bool is_in_window(const struct device_activity *activity, int64_t start, int64_t end)
+{
+    return start == end ? start >= activity->from_ps && start <= activity->to_ps
+                        : end > activity->from_ps && start < activity->to_ps;
+}
+
 static void add_work(struct merge *merge, const struct lane_events *events,
                      const struct cursor *cursor)
 {
@@ -136,7 +144,7 @@ static void add_work(struct merge *merge, const struct lane_events *events,
         return;
     int64_t start = cursor->start_ps, end = event_end(events, cursor->event);
     activity->busy_ps = add_saturated(activity->busy_ps, cover(&merge->covered_to, start, end));
-    if (end <= activity->from_ps || start >= activity->to_ps)
+    if (!is_in_window(activity, start, end))
         return;
     start = start > activity->from_ps ? start : activity->from_ps;
     end = end < activity->to_ps ? end : activity->to_ps;

@@ -47,6 +47,7 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     summarize(analysis, &types, &operations, &activities);
     sum_operations(analysis, &source->catalog);
     measure_figures(analysis, &activities);
+    catalog_mark_incomplete(&source->catalog);
     find(analysis, &activities, &facts);
     facts_free(&facts);
     activities_free(&activities);

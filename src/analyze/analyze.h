@@ -420,7 +420,8 @@ struct analysis {
     ARRAY(struct rank_kernel) rank_kernels;           /* by device */
     ARRAY(struct event_ref) collectives;              /* on devices, by device and start */
     struct summary summary;
-    finding_list findings; /* the costliest first */
+    finding_list findings;  /* the costliest first */
+    int64_t idle_excess_ps; /* that their rules claimed beyond the idle time; left out of them */
     struct arena finding_texts;
 };
 

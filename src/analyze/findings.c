@@ -143,12 +143,16 @@ static bool by_cost(const void *a, const void *b, const void *context)
 /* What needs all that devices did. */
 static void find_in_devices(struct rules *rules)
 {
+    const finding_list *found = &rules->analysis->findings;
     find_idle(rules);
-    find_device_work(rules);
-    find_low_usage(rules);
     find_step_outliers(rules);
     find_stragglers(rules);
     find_facts(rules);
+    note_incomplete(rules, 0, RESTS_ON_DEVICES | RESTS_ON_HOST);
+    size_t first = found->count;
+    find_device_work(rules);
+    find_low_usage(rules);
+    note_incomplete(rules, first, RESTS_ON_DEVICES);
 }
 
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts)
@@ -159,8 +163,10 @@ void find(struct analysis *analysis, const activity_list *activities, const stru
     choose_devices(&rules);
     if (!analysis->catalog->is_sampled)
         find_in_devices(&rules);
+    size_t first = analysis->findings.count;
     find_host_steps(&rules);
     find_compilation(&rules);
+    note_incomplete(&rules, first, RESTS_ON_HOST);
     sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
                by_cost, NULL);
     array_free(&rules.devices);

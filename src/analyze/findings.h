@@ -115,6 +115,11 @@ void find_compilation(struct rules *rules);
 void find_stragglers(struct rules *rules);
 void find_facts(struct rules *rules);
 
+/* Has the findings from an index on say so where lanes they rest on lack dropped events: those of
+ * the devices, or of the host's threads with launches and steps. */
+enum { RESTS_ON_DEVICES = 1, RESTS_ON_HOST = 2 };
+void note_incomplete(struct rules *rules, size_t first, unsigned rests_on);
+
 /* The role of the tracks with a device's work, as in the table of tracks. */
 static inline const char *work_role_name(const struct device_activity *device)
 {

@@ -242,6 +242,9 @@ void find_idle(struct rules *rules)
     if (rules->devices.count == 0)
         return;
     idle_measure(&idle, rules);
+    int64_t excess_ps = idle_limit(&idle, sub_saturated(rules->window_ps, rules->work_ps));
+    /* Of a window beyond what can be counted, parts and whole are both cut off: no defect. */
+    rules->analysis->idle_excess_ps = rules->window_ps == INT64_MAX ? 0 : excess_ps;
     /* Long kernels do not wait for launches: such gaps have another reason. */
     if (rules->work_ps >= (int64_t)rules->work_events * SHORT_KERNEL_PS) {
         struct cause_totals *host = &idle.causes[CAUSE_HOST], *launch = &idle.causes[CAUSE_LAUNCH];

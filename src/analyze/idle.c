@@ -282,6 +282,24 @@ void idle_measure(struct idle *idle, struct rules *rules)
     mem_free(is_visited);
 }
 
+int64_t idle_limit(struct idle *idle, int64_t idle_ps)
+{
+    int64_t claimed_ps = 0;
+    for (unsigned i = 0; i < CAUSES; i++)
+        claimed_ps = add_saturated(claimed_ps, idle->causes[i].cost_ps);
+    int64_t excess_ps = claimed_ps > idle_ps ? sub_saturated(claimed_ps, idle_ps) : 0;
+    for (int64_t left_ps = excess_ps; left_ps > 0;) {
+        struct cause_totals *most = &idle->causes[0];
+        for (unsigned i = 1; i < CAUSES; i++)
+            if (idle->causes[i].cost_ps > most->cost_ps)
+                most = &idle->causes[i];
+        int64_t taken_ps = most->cost_ps < left_ps ? most->cost_ps : left_ps;
+        most->cost_ps -= taken_ps;
+        left_ps = taken_ps > 0 ? left_ps - taken_ps : 0;
+    }
+    return excess_ps;
+}
+
 void idle_free(struct idle *idle)
 {
     for (unsigned i = 0; i < CAUSES; i++)

@@ -44,6 +44,9 @@ struct idle {
 };
 
 void idle_measure(struct idle *idle, struct rules *rules);
+/* A safeguard: causes together cost at most the time that the devices idled. Takes what is above
+ * from the costliest; returns how much that was, 0 unless there is a defect here. */
+int64_t idle_limit(struct idle *idle, int64_t idle_ps);
 void idle_free(struct idle *idle);
 
 #endif

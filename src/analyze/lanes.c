@@ -129,7 +129,7 @@ struct open_event {
     int64_t end_ps;
     int64_t inside_ps;   /* time of the events inside it */
     int64_t profiler_ps; /* time of the profiler's own inside it */
-    bool is_profilers;   /* or inside the profiler's own */
+    bool is_profilers;   /* the profiler's own, inside it, or the capture's extent */
 };
 
 static void extent_add(struct extent *extent, int64_t start, int64_t end)
@@ -218,7 +218,7 @@ static void measure(struct lane_analysis *lane, const struct lane_events *events
             add_to_outer(open.items, open.count, begin, end);
             profiler_to = end;
         }
-        bool is_profilers = end <= profiler_to;
+        bool is_profilers = end <= profiler_to || role == TYPE_CAPTURE;
         if (!is_profilers) {
             int64_t from = start > covered_to ? start : covered_to;
             if (end > from && role != TYPE_STEP) {

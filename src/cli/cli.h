@@ -231,6 +231,8 @@ struct text_style style_for(bool to_file, size_t top);
 void print_error(const struct error *err);
 /* Prints what could not be imported. */
 void print_warnings(const struct capture *capture);
+/* Says how many events a capture dropped, if any; to be called before anything else is printed. */
+void warn_of_drops(struct drops drops);
 /* Prints what was recovered and what was not; true if everything was. */
 bool print_recovered(const recovered_list *list, enum log_level failure);
 

@@ -77,7 +77,10 @@ static bool open_capture(struct opened *opened, const struct convert_options *op
     }
     mention_other_runs(&opened->capture);
     opened->pool = pool_create((unsigned)(options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS));
-    return import_capture(&opened->capture, opened->pool, &opened->source, err);
+    if (!import_capture(&opened->capture, opened->pool, &opened->source, err))
+        return false;
+    warn_of_drops(catalog_drops(&opened->source->catalog));
+    return true;
 }
 
 static bool write_file(struct opened *opened, const struct convert_options *options,

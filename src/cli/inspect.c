@@ -254,24 +254,23 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     if (!finish_captures(directory, since_ns, err) ||
         !recording_survey(directory, since_ns, &counts, err))
         return false;
-    if (counts.recorded == 0 && counts.gpu == 0) {
+    if (counts.drops.stored + counts.drops.dropped == 0) {
         log_warn(
             "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
             "runtime, or does not load shared libraries; host samples, if any, are in %s",
             directory);
         return true;
     }
-    char lost[64] = "none lost", gpu[64] = "";
-    unsigned long long all_lost = counts.lost + counts.gpu_lost;
-    if (all_lost > 0)
-        snprintf(lost, sizeof lost, "%llu lost", all_lost);
+    char gpu[64] = "";
+    warn_of_drops(counts.drops);
     if (counts.gpu > 0)
         snprintf(gpu, sizeof gpu, " and %llu GPU activit%s", (unsigned long long)counts.gpu,
                  counts.gpu == 1 ? "y" : "ies");
-    log_info("kept %llu event%s%s of %zu process%s, %s; capture written to %s, view it with: %s "
+    log_info("kept %llu event%s%s of %zu process%s%s; capture written to %s, view it with: %s "
              "view -d %s",
              (unsigned long long)counts.kept, counts.kept == 1 ? "" : "s", gpu, counts.processes,
-             counts.processes == 1 ? "" : "es", lost, directory, program_name(), directory);
+             counts.processes == 1 ? "" : "es", counts.drops.dropped > 0 ? "" : ", none lost",
+             directory, program_name(), directory);
     return true;
 }
 

@@ -64,6 +64,7 @@ int on_tables(const struct tables_call *call)
     if (call->is_directory)
         return on_directory(call, call->place);
     if (profile_find(call->data_path, call->place, &directory, &err)) {
+        warn_of_drops(profile_drops(directory));
         int result = on_directory(call, directory);
         mem_free(directory);
         return result;

@@ -35,6 +35,7 @@ int on_run(const struct run_call *call, struct error *err)
     options.context = &progress;
     if (!fleet_analysis_open(&analysis, &options, err))
         return EXIT_FAILED;
+    warn_of_drops(run_drops(options.dataset, options.run));
     struct interrupt *interrupt = interrupt_start(fleet_connection(analysis));
     bool ok = fleet_analyze(analysis, &options, err) && fleet_left_out(analysis, &left_out, err) &&
               call->run(call->context, analysis, err);

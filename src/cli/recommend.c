@@ -166,6 +166,7 @@ static int recommend(int count, char **arguments)
         print_error(&err);
         return EXIT_FAILED;
     }
+    warn_of_drops(profile_drops(directory));
     bool is_named = !strchr(operand, '/');
     bool ok = print_profile(directory, is_named ? operand : NULL, &options, &err);
     mem_free(directory);

@@ -23,6 +23,13 @@ void print_warnings(const struct capture *capture)
         log_warn("%s", *warning);
 }
 
+void warn_of_drops(struct drops drops)
+{
+    char text[DROPS_TEXT_SIZE];
+    if (drops.dropped > 0)
+        log_warn("%s", drops_text(&drops, text));
+}
+
 static void mention_other_runs(const struct capture *capture)
 {
     if (capture->other_runs.count == 0)
@@ -109,6 +116,8 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         log_debug("%zu file%s, %u threads", session->capture.files.count,
                   session->capture.files.count == 1 ? "" : "s", pool_workers(session->pool));
         ok = import_capture(&session->capture, session->pool, &session->source, &err);
+        if (ok)
+            warn_of_drops(catalog_drops(&session->source->catalog));
     }
     if (ok && !filter_is_empty(&choice->filter) && !put_filter(session, &choice->filter, &err)) {
         source_close(session->source);
@@ -118,6 +127,10 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         struct progress *progress = progress_start(session->source, "reading");
         ok = analyze(&session->analysis, session->source, session->pool, &err);
         progress_stop(progress);
+        if (ok && session->analysis.idle_excess_ps > 0)
+            log_warn("the causes of idle time claimed %.3f ms more than the devices idled, which "
+                     "is a defect of Kymo; it is left out of the findings",
+                     (double)session->analysis.idle_excess_ps / 1e9);
         if (ok)
             session_find_on_devices(session, choice->nki_source_root);
         if (ok)

@@ -166,6 +166,7 @@ static int run(const char *profile, const char *query, const struct sql_options 
     if (!profile_find(options->data_path, profile, &directory, err))
         return EXIT_FAILED;
     int result = EXIT_FAILED;
+    warn_of_drops(profile_drops(directory));
     if (output_open(&out, options->file, err)) { /* fail before the work, not after */
         result = (options->timeout_s == NOT_GIVEN ? run_here : run_in_child)(directory, query,
                                                                              options, &out, err);

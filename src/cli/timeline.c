@@ -220,6 +220,7 @@ static bool run_query(const char *profile, const struct timeline_options *option
     struct timeline *index;
     if (!profile_find(options->data_path, profile, &directory, err))
         return false;
+    warn_of_drops(profile_drops(directory));
     output_memory(&path);
     output_format(&path, "%s/%s", directory, TIMELINE_FILE);
     output_char(&path, '\0');

@@ -30,6 +30,16 @@ static void put_epoch(struct json *json, const char *key, int64_t epoch_ns)
         json_int(json, epoch_ns);
 }
 
+/* Read back by profile_drops. */
+static void put_drops(struct json *json, const struct catalog *catalog)
+{
+    struct drops drops = catalog_drops(catalog);
+    char text[DROPS_TEXT_SIZE];
+    json_put_uint(json, "dropped_events", drops.dropped);
+    if (drops.dropped > 0)
+        json_put_text(json, "dropped_warning", text_of(drops_text(&drops, text)));
+}
+
 void put_profile_fields(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -38,6 +48,7 @@ void put_profile_fields(struct json *json, const struct analysis *analysis)
     put_epoch(json, "start_epoch_ns", catalog->start_epoch_ns);
     put_epoch(json, "stop_epoch_ns", catalog->stop_epoch_ns);
     json_put_uint(json, "event_count", summary->events);
+    put_drops(json, catalog);
     json_put_int(json, "first_event_ps", summary->first_ps);
     json_put_int(json, "last_event_ps", summary->last_ps);
 }

@@ -19,11 +19,14 @@ void put_heading(struct output *out, const struct text_style *style, const char 
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out)
 {
-    if (catalog->messages.count == 0)
-        return;
-    put_heading(out, style, "Messages of the capture");
+    bool is_first = true;
     const struct message *message;
     array_each (message, &catalog->messages) {
+        if (message_is_drops(catalog, message))
+            continue; /* said before anything else, on standard error */
+        if (is_first)
+            put_heading(out, style, "Messages of the capture");
+        is_first = false;
         struct text host = catalog_text(catalog, catalog->hosts.items[message->host].name);
         struct text text = catalog_text(catalog, message->text);
         output_text(out, message->is_error ? "  error from " : "  warning from ");

@@ -13,7 +13,7 @@ void put_omitted(size_t shown, size_t count, struct output *out);
 /* A line with a label and a text from a file. */
 void put_labelled(struct output *out, const char *label, const char *value);
 
-/* The messages of the capture, if any. */
+/* The messages of the capture, if any, but for those on dropped events. */
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out);
 

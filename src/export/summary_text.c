@@ -38,6 +38,9 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
                   format_count(summary->events, events), format_ps(summary->span_ps, span),
                   style->coloured ? "\033[0m" : "");
+    uint64_t dropped = catalog_drops(catalog).dropped;
+    if (dropped > 0)
+        output_format(out, ", %s more dropped", format_count(dropped, events));
     put_host_names(catalog, out);
     if (catalog->start_epoch_ns != TIME_UNSET)
         output_format(out, ", from %s", format_epoch(catalog->start_epoch_ns, when));

@@ -71,6 +71,9 @@ bool rank_has_timeline(const char *dataset, const struct rank_place *place);
 /* Links to the rank's files from a directory, under the names that a profile's files have. */
 bool rank_link(const char *dataset, const char *place, const char *directory, struct error *err);
 
+/* What the captures of a run's ranks dropped together. */
+struct drops run_drops(const char *dataset, const char *run);
+
 /* Removes the ranks of a run, or one of them (rank is -1 for all); says how many there were. */
 bool dataset_remove(const char *dataset, const char *run, int64_t rank, size_t *removed,
                     struct error *err);

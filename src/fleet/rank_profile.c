@@ -70,6 +70,40 @@ bool rank_has_timeline(const char *dataset, const struct rank_place *place)
     return is_there;
 }
 
+static void add_drops(struct drops *sum, const char *instance)
+{
+    name_list ranks = {0};
+    names_find(instance, "rank=", &ranks);
+    char **rank;
+    array_each (rank, &ranks) {
+        char *profile = path_format("%s/rank=%s", instance, *rank);
+        struct drops drops = profile_drops(profile);
+        sum->dropped += drops.dropped;
+        sum->stored += drops.stored;
+        mem_free(profile);
+    }
+    names_free(&ranks);
+}
+
+struct drops run_drops(const char *dataset, const char *run)
+{
+    struct drops sum = {0};
+    name_list instances = {0};
+    char *escaped = hive_escape(run);
+    char *path = path_format("%s/" PROFILE_DIR "/run=%s", dataset, escaped);
+    names_find(path, "instance=", &instances);
+    char **instance;
+    array_each (instance, &instances) {
+        char *machine = path_format("%s/instance=%s", path, *instance);
+        add_drops(&sum, machine);
+        mem_free(machine);
+    }
+    names_free(&instances);
+    mem_free(path);
+    mem_free(escaped);
+    return sum;
+}
+
 /* Links to a file under a name, unless it is missing; takes over both. */
 static bool link_file(char *file, char *name, struct error *err)
 {

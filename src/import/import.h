@@ -53,8 +53,8 @@ const struct device_cores *import_device_cores(const struct source *source);
 /* Events libkymo recorded at a path since a given time, as complete session files. */
 struct recording_counts {
     size_t processes;
-    uint64_t recorded, kept, lost; /* events */
-    uint64_t gpu, gpu_lost;        /* activities of GPUs */
+    uint64_t kept, gpu; /* events, and activities of GPUs */
+    struct drops drops; /* of both */
 };
 bool recording_survey(const char *path, int64_t since_ns, struct recording_counts *counts,
                       struct error *err);

@@ -20,6 +20,7 @@ struct entry {
     char id[PROFILE_ID_SIZE]; /* empty until it is processed */
     const char *status;       /* static string */
     char *reason, *format;
+    char *dropped; /* what is said of dropped events; NULL: nothing */
     unsigned percent;
     int64_t created_ms;
     uint64_t bytes, events;
@@ -35,6 +36,7 @@ static void entries_free(entry_list *list)
         mem_free(entry->name);
         mem_free(entry->reason);
         mem_free(entry->format);
+        mem_free(entry->dropped);
     }
     array_free(list);
 }
@@ -47,7 +49,10 @@ static char *copy(const char *text)
 /* Format and number of events are among the first keys of the summary. */
 static void read_summary(struct entry *entry, const char *directory)
 {
-    char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24];
+    char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24], text[DROPS_TEXT_SIZE];
+    struct drops drops = profile_drops(directory);
+    if (drops.dropped > 0)
+        entry->dropped = copy(drops_text(&drops, text));
     struct file file;
     struct error ignored;
     if (file_open(&file, path, &ignored)) {
@@ -108,6 +113,7 @@ void profiles_cache_free(void)
     array_each (cached, &cache) {
         mem_free(cached->name);
         mem_free(cached->entry.format);
+        mem_free(cached->entry.dropped);
     }
     array_free(&cache);
 }
@@ -122,6 +128,7 @@ static void measure(struct entry *entry, const char *directory, const struct sta
     if (!is_fresh) {
         if (cached) {
             mem_free(cached->entry.format);
+            mem_free(cached->entry.dropped);
         } else {
             if (cache.count >= MAX_CACHED)
                 profiles_cache_free();
@@ -136,6 +143,7 @@ static void measure(struct entry *entry, const char *directory, const struct sta
         cached->entry.bytes = folder_size(directory, 0);
     }
     entry->format = copy(cached->entry.format);
+    entry->dropped = copy(cached->entry.dropped);
     entry->bytes = cached->entry.bytes;
     entry->events = cached->entry.events;
     entry->duration_ps = cached->entry.duration_ps;
@@ -271,6 +279,7 @@ static void put_entry(struct json *json, const struct entry *entry)
     json_put_uint(json, "events", entry->events);
     json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
     put_text_or_null(json, "format", entry->format);
+    put_text_or_null(json, "dropped_warning", entry->dropped);
     json_key(json, "favourite");
     json_bool(json, entry->is_favourite);
     json_close(json, '}');
@@ -353,6 +362,7 @@ static void reply_rank(struct request *request, struct reply *reply)
     put_entry(&json, &entry);
     mem_free(entry.name);
     mem_free(entry.format);
+    mem_free(entry.dropped);
     close_profile(opened);
 }
 

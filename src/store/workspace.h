@@ -11,7 +11,7 @@
 #ifndef KYMO_STORE_WORKSPACE_H
 #define KYMO_STORE_WORKSPACE_H
 
-#include "base/base.h"
+#include "trace/trace.h"
 
 #define TIMELINE_FILE "timeline.kymo"
 #define SUMMARY_FILE  "summary.json"
@@ -30,6 +30,9 @@ bool content_name(char kind, const char *const *paths, size_t count, struct text
 
 /* Finds a processed profile, by name in the workspace or by path. */
 bool profile_find(const char *data_path, const char *name, char **directory, struct error *err);
+
+/* What a profile's capture dropped; nothing if its summary says nothing. */
+struct drops profile_drops(const char *directory);
 
 /* The directory of the workspace, created if missing; free with mem_free. */
 bool workspace_open(const char *data_path, char **directory, struct error *err);

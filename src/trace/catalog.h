@@ -88,6 +88,7 @@ struct track {
     int64_t sort_key; /* among its siblings */
     struct arg_list args;
     uint64_t events;
+    bool is_incomplete; /* events of the lane were dropped during the capture */
 };
 
 /* What all events of one type share: an event only stores the index of its type. Type 0 is for

@@ -8,15 +8,16 @@ static const struct {
     const char *category;
     enum type_role role;
 } categories[] = {
-    {"cpu_op", TYPE_OPERATOR}, {"Operator", TYPE_OPERATOR}, {"user_annotation", TYPE_ANNOTATION},
-    {"kernel", TYPE_KERNEL},   {"Kernel", TYPE_KERNEL},     {"gpu_memcpy", TYPE_COPY},
-    {"Memcpy", TYPE_COPY},     {"gpu_memset", TYPE_SET},    {"Memset", TYPE_SET},
-    {"Trace", TYPE_PROFILER},  {"overhead", TYPE_PROFILER},
+    {"cpu_op", TYPE_OPERATOR},   {"Operator", TYPE_OPERATOR}, {"user_annotation", TYPE_ANNOTATION},
+    {"kernel", TYPE_KERNEL},     {"Kernel", TYPE_KERNEL},     {"gpu_memcpy", TYPE_COPY},
+    {"Memcpy", TYPE_COPY},       {"gpu_memset", TYPE_SET},    {"Memset", TYPE_SET},
+    {"Trace", TYPE_CAPTURE}, /* Kineto's "PyTorch Profiler (0)": from its start to its end */
+    {"overhead", TYPE_PROFILER},
 };
 
 /* Names of events without a category. */
-static const char *const profiler_names[] = {"Iteration Start: PyTorch Profiler",
-                                             "Record Window End"};
+static const char *const capture_marks[] = {"Iteration Start: PyTorch Profiler",
+                                            "Record Window End"};
 
 bool step_number(struct text name, int64_t *number)
 {
@@ -55,9 +56,9 @@ static enum type_role role_of_name(struct text name)
 {
     if (is_of_jax_profiler(name))
         return TYPE_PROFILER;
-    for (size_t i = 0; i < sizeof profiler_names / sizeof *profiler_names; i++)
-        if (text_equal(name, text_of(profiler_names[i])))
-            return TYPE_PROFILER;
+    for (size_t i = 0; i < sizeof capture_marks / sizeof *capture_marks; i++)
+        if (text_equal(name, text_of(capture_marks[i])))
+            return TYPE_CAPTURE;
     return TYPE_OTHER;
 }
 

@@ -18,6 +18,7 @@ enum type_role {
     TYPE_COPY,
     TYPE_SET,
     TYPE_PROFILER, /* the profiler's own activity: not part of what was profiled */
+    TYPE_CAPTURE,  /* the capture's extent, as a span around it or marks at its ends: no activity */
 };
 
 /* By event type; free with mem_free. */

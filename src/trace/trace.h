@@ -12,6 +12,7 @@
 #include "trace/clock_fit.h"
 #include "trace/details.h"
 #include "trace/device.h"
+#include "trace/drops.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
 #include "trace/location.h"

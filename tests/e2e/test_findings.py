@@ -1,6 +1,7 @@
 """Findings: each rule finds what was put into a made-up capture, at its cost, and nothing else; on real captures they say what is so."""
 
 import json
+import random
 
 import pytest
 
@@ -201,6 +202,75 @@ def test_a_rule_speaks_where_it_should_and_no_other_does(kymo, tmp_path, case):
     make().write(tmp_path / "trace.json")
     found = findings_of(kymo, tmp_path / "trace.json")
     assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == expected
+
+
+# The rules that divide the idle time of devices among them.
+IDLE_RULES = ("host-bound", "launch-bound", "blocking-synchronisation", "synchronous-copies", "synchronous-memsets", "allocator",
+              "input-bound", "recompilation", "profiler-overhead", "short-kernels", "device-waits", "idle")
+
+
+def idle_costs(kymo, path):
+    """Costs of these rules in ns, and the sum of their shares. Fails where the program says that its rules claimed too much."""
+    found = {rule: finding for rule, finding in findings_of(kymo, path).items() if rule in IDLE_RULES}
+    return {rule: finding["cost_ns"] for rule, finding in found.items()}, sum(finding["share"] for finding in found.values())
+
+
+def test_work_without_length_ends_the_gap_before_it(kymo, tmp_path):
+    trace = Kineto()
+    trace.span("kernel", "kernel_a", 0, 2, tid=7, pid=0, device=0, stream=7)
+    for correlation, category, start, duration, called, took in ((1, "gpu_memcpy", 86, 0, 73, 11), (2, "kernel", 394, 2, 384, 8)):
+        trace.span("cuda_runtime", "cudaLaunchKernel", called, took, correlation=correlation)
+        trace.span(category, category, start, duration, tid=7, pid=0, device=0, stream=7, correlation=correlation)
+    trace.write(tmp_path / "trace.json")
+    assert idle_costs(kymo, tmp_path / "trace.json") == ({"launch-bound": 392_000}, pytest.approx(392 / 396))
+
+
+def idle_time(work):
+    """By looking at every microsecond: the window, and the lengths of the gaps between moments with work."""
+    first, last = min(start for start, _ in work), max(end for _, end in work)
+    moments = {time for span in work for time in span}
+    gaps = []
+    for time in range(first, last):
+        if any(start <= time < end for start, end in work):
+            continue
+        if time in moments or not gaps or gaps[-1][1] != time:
+            gaps.append([time, time])
+        gaps[-1][1] = time + 1
+    return last - first, [end - start for start, end in gaps]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_causes_of_idle_time_add_up_to_it(kymo, tmp_path, some, seed):
+    """Random work with zero lengths, equal times and overlaps; without launches the rules are known as well."""
+    choose = random.Random(seed)
+    for number in some(range(24)):
+        trace, work = Kineto(), [(0, 2)]
+        trace.span("kernel", "kernel_a", 0, 2, tid=7, pid=0, device=0, stream=7)
+        has_launches = number % 2 == 1
+        for _ in range(choose.randrange(1, 12)):
+            start, length = choose.randrange(choose.choice((12, 80, 400))), choose.choice((0, 0, 0, 1, 5, 30))
+            work.append((start, start + length))
+            args = dict(stream=choose.choice((7, 20)), category=choose.choice(("kernel", "gpu_memcpy")))
+            if has_launches:
+                trace.kernel(start, length, choose.randrange(start + 20) - 15, **args)
+            else:
+                trace.span(args["category"], "kernel_a", start, length, tid=args["stream"], pid=0, device=0, stream=args["stream"])
+        trace.write(tmp_path / "trace.json")
+        costs, share = idle_costs(kymo, tmp_path / "trace.json")
+        window, gaps = idle_time(work)
+        left_out = 0.03 * window * (len(IDLE_RULES) - len(costs))
+        assert sum(gaps) - left_out <= sum(costs.values()) / 1000 <= sum(gaps), (work, costs)
+        assert share <= sum(gaps) / window + 1e-9
+        if not has_launches:
+            expected = {"idle": sum(gap for gap in gaps if gap >= 3), "short-kernels": sum(gap for gap in gaps if gap < 3)}
+            assert costs == {rule: 1000 * cost for rule, cost in expected.items() if cost >= 0.03 * window}, work
+
+
+def test_causes_of_idle_time_claim_no_more_than_it_in_any_capture(kymo, some):
+    captures = [path for folder in ("kineto", "xplane", "neuron") for path in sorted((DATA / folder).iterdir())
+                if path.name not in ("hta.json", "corrupted.xplane.pb")]
+    for path in some(captures):
+        assert idle_costs(kymo, path)[1] <= 1, path
 
 
 def test_the_host_work_behind_a_gap_is_named_and_its_evidence_is_the_gap(kymo, tmp_path):

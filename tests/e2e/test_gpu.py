@@ -11,6 +11,7 @@ import sys
 import pyarrow.parquet
 import pytest
 
+import schema
 from gpu_session import DEVICE, MONOTONIC_NS, Session
 
 COPIES = ["MemcpyOther", "MemcpyH2D", "MemcpyD2H", "MemcpyH2A", "MemcpyA2H", "MemcpyA2A", "MemcpyA2D", "MemcpyD2A",
@@ -415,8 +416,42 @@ def test_dropped_records_are_told(kymo, tmp_path):
     session.add("kernels", 10, duration_ns=5, stream=session.stream(0, 1, 14), shape=session.shape("a"), correlation=1)
     session.trace.lost.extend([5, 1200])
     session.write(tmp_path / "capture")
-    document = kymo.document(tmp_path / "capture")
-    assert [message["text"] for message in document["messages"]] == ["1205 records of GPUs were dropped during capture"]
+    result = kymo.run("view", tmp_path / "capture", "--output-format", "json")
+    sentence = "Warning: 1205 trace events were dropped during capture (stored 1 out of 1206 total events)."
+    assert result.stderr.startswith(f"WARN[0000] {sentence}")
+    document = json.loads(result.stdout)
+    assert [message["text"].startswith(sentence) for message in document["messages"]] == [True]
+    assert document["dropped_events"] == 1205
+
+
+@pytest.mark.parametrize("lanes, gpu, note", [
+    ((5, 0), 0, "This rests on an incomplete track: events of main were dropped during capture."),
+    ((0, 5), 0, None),  # of a thread that has no part in it
+    ((0, 0), 7, "This rests on 2 incomplete tracks: events of main and others were dropped during capture."),
+    ((0, 0), 0, None),
+])
+def test_findings_on_incomplete_tracks_say_so(kymo, tmp_path, lanes, gpu, note):
+    session = Session()
+    for thread, name in ((1, "main"), (2, "helper")):
+        session.ranges(thread, [(10, "work", True), (2 * 10**6, "work", False)], name)
+    for number in range(40):
+        start = 10**6 * number
+        session.add("calls", start, duration_ns=1000, name=session.text("cudaLaunchKernel"), thread=1, correlation=number + 1)
+        session.add("kernels", start + 5000, duration_ns=10**5, stream=session.stream(0, 1, 14), shape=session.shape("a"),
+                    correlation=number + 1)
+    if gpu:
+        session.trace.lost.append(gpu)
+    info = session.write(tmp_path / "capture") / "trace_info.pb"
+    message = schema.messages("trace_info")["TraceInfo"](kept=4, lost=sum(lanes))
+    for lost in lanes:
+        message.lanes.add(lost=lost)
+    info.write_bytes(info.read_bytes() + message.SerializeToString())
+    workspace = ("--data-path", tmp_path / "workspace")
+    kymo.run("view", tmp_path / "capture", "--display-name", "p", "--ingest-only", *workspace)
+    for place in (tmp_path / "capture", "p"):
+        (finding,) = json.loads(kymo.run("recommend", place, "--format", "json", *workspace).stdout)
+        assert finding["rule"] == "host-bound"
+        assert finding["statement"].endswith(note) if note else "incomplete" not in finding["statement"]
 
 
 def test_a_file_that_is_cut_has_all_that_is_whole(kymo, tmp_path):

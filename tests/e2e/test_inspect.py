@@ -1,8 +1,10 @@
 """kymo inspect, and the profiles made of what it records."""
 
 import collections
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -221,19 +223,56 @@ def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):
     assert len(list(tmp_path.glob("*/rings"))) == 1
 
 
-def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):
-    out = tmp_path / "out"
-    result = kymo.run("inspect", "-o", out, "-n", 100, training, 200)
-    assert result.returncode == 0 and " lost; capture" in result.stderr
+def inspect_lossy(kymo, training, out):
+    """Records into buffers that are too small; what was stored, and the sentence of Neuron's guides about the rest."""
+    inspected = kymo.run("inspect", "-o", out, "-n", 100, training, 200)
+    assert inspected.returncode == 0
     (directory,) = out.iterdir()
     info = schema.load(directory, "trace_info", "TraceInfo")
     assert info.lost > 0 and info.recorded == info.kept + info.lost
-    messages = [message["text"] for message in kymo.document(out)["messages"]]
-    assert (
+    sentence = (
         f"Warning: {info.lost} trace events were dropped during capture (stored {info.kept} out of "
         f"{info.recorded} total events). Consider increasing buffer size, reducing trace duration, "
         "or filtering events."
-    ) in messages
+    )
+    assert inspected.stderr.count(sentence) == 1
+    return info, sentence
+
+
+def says_first(kymo, sentence, *arguments):
+    """Standard output of a command that says it on standard error, only once and nothing else."""
+    result = kymo.run(*arguments)
+    assert result.returncode == 0, result.stderr
+    assert re.sub(r"^WARN\[\d+\] ", "", result.stderr) == sentence + "\n", arguments
+    return result.stdout
+
+
+def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training, tmp_path):
+    out = tmp_path / "out"
+    info, sentence = inspect_lossy(kymo, training, out)
+    for form in ("perfetto", "parquet"):
+        says_first(kymo, sentence, "view", out, "--output-format", form, "--output-file", tmp_path / form)
+    text = says_first(kymo, sentence, "view", out, "--output-format", "summary-text")
+    assert f"{info.lost:,} more dropped" in text and sentence not in text
+    summary = json.loads(says_first(kymo, sentence, "view", out, "--output-format", "summary-json"))
+    assert (summary["dropped_events"], summary["dropped_warning"]) == (info.lost, sentence)
+    assert [message["text"] for message in summary["messages"]].count(sentence) == 1
+    says_first(kymo, sentence, "info", out)
+    says_first(kymo, sentence, "convert", out, tmp_path / "logs")
+    (tmp_path / "p.json").write_text(says_first(kymo, sentence, "view", out, "--output-format", "json"))
+    for place in (out, tmp_path / "p.json", tmp_path / "logs"):  # the capture, and what it was converted to
+        says_first(kymo, sentence, "recommend", place)
+
+
+@pytest.mark.slow
+def test_stored_profiles_say_what_their_captures_dropped(kymo, training, tmp_path):
+    out, workspace = tmp_path / "out", ("--data-path", tmp_path / "workspace")
+    _, sentence = inspect_lossy(kymo, training, out)
+    for command in (("view", "-d", out, "--display-name", "p", "--ingest-only"), ("recommend", "p"), ("stats", "p"),
+                    ("tool", "overview_page", "p"), ("timeline", "p"), ("sql", "p", "SELECT 1")):
+        says_first(kymo, sentence, *command, *workspace)
+    says_first(kymo, sentence, "fleet", "add", tmp_path / "runs", out, "--run", "night", "--rank", "0")
+    says_first(kymo, sentence, "fleet", "report", tmp_path / "runs", "--run", "night", *workspace)
 
 
 def test_many_processes_are_one_profile(kymo, training, tmp_path):

@@ -256,3 +256,11 @@ def test_memory_does_not_grow_with_the_file(kymo, tmp_path):
     assert path.stat().st_size > 80 << 20
     _, memory = peak_memory([kymo.path, "view", path, "--output-format", "summary-json"])
     assert memory < 160 << 20
+
+
+def test_events_that_the_runtime_dropped_are_told(kymo, tmp_path):
+    load = [record("nrt_load", phase, EPOCH_NS + time, 0, 1) for time, phase in ((0, "start"), (5, "stop"))]
+    path = write(tmp_path / "trace.json", load, lost_events=7)
+    result = kymo.run("view", path, "--output-format", "summary-json")
+    assert result.stderr.startswith("WARN[0000] Warning: 7 trace events were dropped during capture (stored 2 out of 9 total events).")
+    assert json.loads(result.stdout)["dropped_events"] == 7

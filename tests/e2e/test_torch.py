@@ -70,6 +70,8 @@ def test_shares_are_of_the_time_of_the_program_not_of_the_profiler(kymo, trace):
     trace.kernel(200, 100, 5)
     found = summary(kymo, trace.write())
     assert found["span_ns"] == 200_000
+    assert found["profiler_ns"] == 70_000  # the wrapper "PyTorch Profiler (0)" is the capture, not overhead
+    assert "Without the profiler's own 70.0 us." in kymo.ok("view", trace.path, "--output-format", "summary-text")
     assert (found["first_event_ps"], found["last_event_ps"]) == (0, 10**9)
     assert found["devices"][0]["busy_share"] == 0.5
     assert sum(thread["busy_ns"] for thread in found["threads"]) == 50_000

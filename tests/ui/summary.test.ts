@@ -26,6 +26,7 @@ interface Answer {
 
 const ALL = Object.keys(CAPTURES) as CaptureName[]
 const RECORDED = 'recorded'
+const LOSSY = 'lossy' // its buffers were too small
 
 let server: Server
 let browser: Browser
@@ -34,10 +35,13 @@ let page: Page & { consoleErrors: string[] }
 beforeAll(async () => {
   server = await Server.start(ALL)
   const output = join(server.workspace, 'output')
+  const lossy = join(server.workspace, 'lossy')
   const kymo = process.env.KYMO ?? join(ROOT, 'bin/kymo')
   for (const line of [
     ['inspect', '-o', output, join(ROOT, 'bin/examples/training'), '300'],
     ['view', '-d', output, '--display-name', RECORDED, '--data-path', server.workspace, '--ingest-only'],
+    ['inspect', '-o', lossy, '-n', '100', join(ROOT, 'bin/examples/training'), '50'],
+    ['view', '-d', lossy, '--display-name', LOSSY, '--data-path', server.workspace, '--ingest-only'],
   ]) {
     const done = spawnSync(kymo, line)
     if (done.status !== 0) throw new Error(`kymo ${line.join(' ')}: ${done.stderr}`)
@@ -181,6 +185,20 @@ test('memory of hosts and devices is drawn from counters', async () => {
   await open('neuron')
   expect(await card('Memory').getByRole('img').getAttribute('aria-label')).toContain('device 0 hbm 0 total_bytes')
   await expect.poll(() => card('Host memory').locator('path').count()).toBe(2)
+})
+
+test.each(['dark', 'light'] as const)('dropped events are told above the timeline and in the summary, in the %s theme', async (theme) => {
+  page = await openPage(browser, `${server.url}/profile/${LOSSY}`, { theme })
+  const sentence = /^Warning: \d+ trace events were dropped during capture \(stored \d+ out of \d+ total events\)\./
+  const banner = page.getByRole('status').filter({ hasText: sentence })
+  await banner.waitFor()
+  const answer = (await (await page.request.get(`${server.url}/api/v1/profiles/${LOSSY}/summary`)).json()) as { dropped_warning: string }
+  expect(await banner.innerText()).toBe(answer.dropped_warning)
+  await region().getByText(answer.dropped_warning, { exact: true }).waitFor()
+  await expectAccessible(page)
+  await page.goto(`${server.url}/profile/${RECORDED}`)
+  await card('Step times').waitFor()
+  expect(await banner.count()).toBe(0)
 })
 
 test('a profile without a summary says so', async () => {

@@ -116,6 +116,8 @@ static bool is_derived(const struct own_tables *own, struct text key)
         "start_epoch_ns",
         "stop_epoch_ns",
         "event_count",
+        "dropped_events",
+        "dropped_warning",
         "first_event_ps",
         "last_event_ps",
         "steps",

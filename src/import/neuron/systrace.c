@@ -42,6 +42,7 @@ struct system_file {
     uint32_t process;
     bool is_cut_off;
     uint64_t non_events; /* items of the list that are not events */
+    struct drops drops;  /* what the runtime dropped, and the others */
 };
 
 struct system_source {
@@ -247,6 +248,10 @@ static void take_fact(struct pass *pass, const struct json_value *value, arg_buf
 {
     struct catalog *catalog = &pass->source->base.source.catalog;
     uint32_t key = value_string(catalog, &pass->walk.key);
+    int64_t lost;
+    if (text_equal(pass->walk.key.text, TEXT("lost_events")) && value_whole(value, &lost) &&
+        lost > 0)
+        pass->facts->drops.dropped = (uint64_t)lost;
     if (value->text.size <= ARG_LARGEST)
         *array_push(args) =
             value_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), value);
@@ -261,6 +266,7 @@ static bool survey(struct system_source *source, uint32_t number, arg_buffer *ar
     pass_begin(&pass, source, number, false);
     while ((found = walk_next(&pass.walk, &value)) != WALK_END) {
         struct runtime_record trace;
+        pass.facts->drops.stored += found == WALK_RECORD && value.kind == JSON_OBJECT;
         if (found == WALK_FACT)
             take_fact(&pass, &value, args);
         else if (value.kind != JSON_OBJECT)
@@ -309,6 +315,9 @@ static bool read_events(struct system_source *source, uint32_t number, struct pu
 
 static void add_messages(struct catalog *catalog, uint32_t file, const struct system_file *facts)
 {
+    char text[DROPS_TEXT_SIZE];
+    if (facts->drops.dropped > 0)
+        import_message(catalog, file, false, "%s", drops_text(&facts->drops, text));
     if (facts->is_cut_off)
         import_message(catalog, file, false,
                        "the file is truncated; all complete events were read");

@@ -119,6 +119,27 @@ bool session_info_read(const uint8_t *data, size_t size, struct session_info *in
     return !in.problem;
 }
 
+void session_lanes_read(const uint8_t *data, size_t size, struct recorded_file *events)
+{
+    enum { LANES = 19, LOST = 3 };
+    struct pb_reader in = pb_read(data, size);
+    struct pb_field lane, field;
+    for (size_t i = 0; i < events->lanes.count && pb_next(&in, &lane);) {
+        if (lane.tag != PB_TAG(LANES, PB_BYTES))
+            continue;
+        struct pb_reader facts = pb_enter(&lane);
+        while (pb_next(&facts, &field))
+            if (field.tag == PB_TAG(LOST, PB_VARINT))
+                events->lanes.items[i].has_dropped = field.value > 0;
+        i++;
+    }
+}
+
+struct drops session_drops(const struct session_info *info, struct drops gpu)
+{
+    return (struct drops){.dropped = info->lost + gpu.dropped, .stored = info->kept + gpu.stored};
+}
+
 static double float_of(uint32_t bits)
 {
     float number;

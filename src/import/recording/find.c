@@ -206,28 +206,30 @@ void recovered_free(recovered_list *list)
 
 static bool count_activity(void *context, enum gpu_table table, const uint64_t *values)
 {
-    struct recording_counts *counts = context;
+    struct drops *counts = context;
     (void)values;
-    counts->gpu += table != GPU_NODES;
+    counts->stored += gpu_is_activity(table);
     return true;
 }
 
 /* The file beside trace_info.pb, if there is one. */
-static void count_gpu(const char *info, struct recording_counts *counts)
+static struct drops count_gpu(const char *info)
 {
+    struct drops counts = {0};
     struct file file;
     struct error ignored;
     char *directory = directory_above(info), *path = path_join(directory, "gpu_trace.pb");
     if (is_session_file(path) && file_open(&file, path, &ignored)) {
         struct gpu_file gpu = {.data = file.data, .size = file.size};
         gpu_file_read(&gpu);
-        gpu_file_walk(&gpu, count_activity, counts);
-        counts->gpu_lost += gpu.lost;
+        gpu_file_walk(&gpu, count_activity, &counts);
+        counts.dropped = gpu.lost;
         gpu_file_free(&gpu);
         file_close(&file);
     }
     mem_free(path);
     mem_free(directory);
+    return counts;
 }
 
 static void count_session(const char *path, int64_t since_ns, struct recording_counts *counts)
@@ -241,10 +243,11 @@ static void count_session(const char *path, int64_t since_ns, struct recording_c
     if (session_recognise(file.data, file.size) == SESSION_INFO &&
         session_info_read(file.data, file.size, &info, &failed) && info.end_ns >= since_ns) {
         counts->processes++;
-        counts->recorded += info.recorded;
+        struct drops gpu = count_gpu(path), all = session_drops(&info, gpu);
         counts->kept += info.kept;
-        counts->lost += info.lost;
-        count_gpu(path, counts);
+        counts->gpu += gpu.stored;
+        counts->drops.dropped += all.dropped;
+        counts->drops.stored += all.stored;
     }
     file_close(&file);
 }

@@ -33,6 +33,7 @@ struct gpu {
     struct gpu_lane *streams;
     uint32_t waits, overheads, windows; /* tracks */
     uint64_t window_count, window_ns;
+    uint64_t activities;
     struct gpu_memory memory;
     ARRAY(struct gpu_counter) counters;
     struct idmap counter_by_id; /* device and text */
@@ -42,6 +43,7 @@ struct gpu {
 static bool collect(void *context, enum gpu_table table, const uint64_t *v)
 {
     struct gpu *gpu = context;
+    gpu->activities += gpu_is_activity(table);
     if (table == GPU_WINDOWS) {
         gpu->window_count++;
         gpu->window_ns += v[1];
@@ -86,6 +88,12 @@ bool gpu_is_sampled(const struct gpu *gpu)
     return gpu->window_count > 0;
 }
 
+struct drops gpu_drops(const struct gpu *gpu)
+{
+    return gpu ? (struct drops){.dropped = gpu->file.lost, .stored = gpu->activities}
+               : (struct drops){0};
+}
+
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
 {
     const struct gpu_file *file = &gpu->file;
@@ -98,9 +106,6 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
                        "GPUs were recorded in %" PRIu64 " windows, %.3g s in all; between them "
                        "nothing is known of them",
                        gpu->window_count, (double)gpu->window_ns / 1e9);
-    if (file->lost > 0)
-        import_message(catalog, host, false,
-                       "%" PRIu64 " records of GPUs were dropped during capture", file->lost);
     if (file->lost_samples > 0)
         import_message(catalog, host, false,
                        "%" PRIu64

@@ -15,7 +15,9 @@ struct gpu *gpu_open(struct recording *recording, uint32_t process);
 void gpu_close(struct gpu *gpu);
 /* Whether it was recorded in windows, not all the time. */
 bool gpu_is_sampled(const struct gpu *gpu);
-/* What is missing: damage, dropped records. */
+/* Its activities, and those that were dropped during the capture; none for NULL. */
+struct drops gpu_drops(const struct gpu *gpu);
+/* What is missing otherwise: damage, time between windows, samples. */
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
 

@@ -63,6 +63,12 @@ enum gpu_table {
 };
 enum { GPU_COLUMNS = 13 };
 
+/* Whether rows of a table are activities; nodes say what was launched later. */
+static inline bool gpu_is_activity(enum gpu_table table)
+{
+    return table != GPU_NODES;
+}
+
 /* Reads the definitions and nodes; data and size are set. The file ends at its first damage: a
  * program that is killed may leave half a message. */
 void gpu_file_read(struct gpu_file *file);

@@ -292,6 +292,8 @@ static void lay_out(struct pass *pass, const struct recorded *event,
     add_category(pass, event, type);
     uint32_t track = lane_of(pass, event, whole);
     catalog->tracks.items[track].events++;
+    catalog->tracks.items[track].is_incomplete |=
+        process->events.lanes.items[event->lane].has_dropped;
     span_add(span, span_near(span, whole->start_ns), span_near(span, whole->end_ns));
 }
 

@@ -44,6 +44,7 @@ struct recorded_lane {
     bool is_core, has_core;
     uint32_t core;
     int64_t first_ns; /* of its events */
+    bool has_dropped; /* events, as its ring was full */
     bool has_track;   /* of the catalog, for its ranges */
     uint32_t track;
 };
@@ -92,6 +93,10 @@ struct session_info {
 };
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed);
+/* Marks the lanes of which it says that events were dropped. */
+void session_lanes_read(const uint8_t *data, size_t size, struct recorded_file *events);
+/* What a process dropped and kept: of its own events, and of what its GPUs did. */
+struct drops session_drops(const struct session_info *info, struct drops gpu);
 
 /* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false when there are none.
  */

@@ -87,6 +87,21 @@ static void add_rings_messages(struct catalog *catalog, uint32_t number,
                        error_line(&rings->first_skipped, line));
 }
 
+/* Which lanes lack what was dropped of GPUs is not recorded: streams, or calls of any thread. */
+static void add_drops(struct recording *recording, uint32_t number)
+{
+    struct catalog *catalog = &recording->base.source.catalog;
+    const struct process *process = &recording->processes.items[number];
+    struct drops gpu = gpu_drops(process->gpu), drops = session_drops(&process->info, gpu);
+    char text[DROPS_TEXT_SIZE];
+    if (drops.dropped > 0)
+        import_message(catalog, number, false, "%s", drops_text(&drops, text));
+    for (uint32_t i = 0; gpu.dropped > 0 && i < catalog->tracks.count; i++)
+        catalog->tracks.items[i].is_incomplete |=
+            catalog->tracks.items[i].level == TRACK_LANE &&
+            catalog_ancestor(catalog, i, TRACK_PROCESS) == process->track;
+}
+
 static void add_messages(struct recording *recording, uint32_t number)
 {
     struct catalog *catalog = &recording->base.source.catalog;
@@ -95,13 +110,7 @@ static void add_messages(struct recording *recording, uint32_t number)
         import_message(catalog, number, false,
                        "trace_info.pb is missing; the recording process and the number of lost "
                        "events are unknown");
-    if (info->lost > 0)
-        import_message(catalog, number, false,
-                       "Warning: %llu trace events were dropped during capture (stored %llu out of "
-                       "%llu total events). Consider increasing buffer size, reducing trace "
-                       "duration, or filtering events.",
-                       (unsigned long long)info->lost, (unsigned long long)info->kept,
-                       (unsigned long long)info->recorded);
+    add_drops(recording, number);
     if (info->lost_names > 0)
         import_message(catalog, number, false, "%llu strings were dropped or cut during capture",
                        (unsigned long long)info->lost_names);
@@ -185,6 +194,7 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
     hlo_dump_read(catalog, number, directory_of(recording->base.files.items[number].path));
     if (!recorded_layout(&process->events, catalog, recording->base.files.items[number].path, err))
         return false;
+    session_lanes_read(process->info_file.data, process->info_file.size, &process->events);
     process->types = mem_zeroed(process->events.names.count, sizeof *process->types);
     if (!recording_gather(recording, number, err))
         return false;

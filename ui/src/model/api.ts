@@ -13,6 +13,7 @@ export interface Profile {
   events: number
   duration_ns: number
   format: string | null
+  dropped_warning?: string | null // the sentence about events that the capture dropped
   favourite: boolean
 }
 

@@ -49,6 +49,7 @@ export interface Summary {
   format: string
   start_epoch_ns: number | null
   event_count: number
+  dropped_warning: string // the sentence about events that the capture dropped, or empty
   span_ns: number
   profiler_ns: number
   hosts: { name: string; file: string; size_bytes: number }[]
@@ -77,6 +78,7 @@ export function readSummary(response: Record<string, unknown>): Summary {
     format: String(response.format ?? ''),
     start_epoch_ns: typeof response.start_epoch_ns === 'number' ? response.start_epoch_ns : null,
     event_count: Number(response.event_count ?? 0),
+    dropped_warning: String(response.dropped_warning ?? ''),
     span_ns: Number(response.span_ns ?? 0),
     profiler_ns: Number(response.profiler_ns ?? 0),
     hosts: list('hosts'),
@@ -91,6 +93,12 @@ export function readSummary(response: Record<string, unknown>): Summary {
     threads: list('threads'),
     messages: list('messages'),
   }
+}
+
+/** Texts of other programs may begin with their level already. */
+export function messageText({ level, text }: Summary['messages'][number]): string {
+  const word = level === 'error' ? 'Error: ' : 'Warning: '
+  return text.startsWith(word) ? text : word + text
 }
 
 /** "NVIDIA H200", "4 × TPU v6 Lite". */
