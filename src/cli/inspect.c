@@ -247,6 +247,20 @@ static bool finish_captures(const char *directory, int64_t since_ns, struct erro
     return ok;
 }
 
+/* Also where only warnings are wanted. */
+static void warn_of_dropped(const struct recording_counts *counts)
+{
+    if (counts->lost > 0)
+        log_warn(
+            "%llu trace event%s dropped during capture (stored %llu out of %llu total events); "
+            "keep more of each thread with -n, or record fewer with --event-filter-type",
+            (unsigned long long)counts->lost, counts->lost == 1 ? " was" : "s were",
+            (unsigned long long)counts->kept, (unsigned long long)counts->recorded);
+    if (counts->gpu_lost > 0)
+        log_warn("%llu GPU record%s dropped during capture", (unsigned long long)counts->gpu_lost,
+                 counts->gpu_lost == 1 ? " was" : "s were");
+}
+
 /* Prints what was recorded since the command started. */
 static bool conclude(const char *directory, int64_t since_ns, struct error *err)
 {
@@ -254,7 +268,8 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     if (!finish_captures(directory, since_ns, err) ||
         !recording_survey(directory, since_ns, &counts, err))
         return false;
-    if (counts.recorded == 0 && counts.gpu == 0) {
+    warn_of_dropped(&counts);
+    if (counts.recorded == 0 && counts.gpu == 0 && counts.gpu_lost == 0) {
         log_warn(
             "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
             "runtime, or does not load shared libraries; host samples, if any, are in %s",

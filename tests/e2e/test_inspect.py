@@ -228,6 +228,10 @@ def test_events_that_did_not_fit_are_told_in_the_documents_words(kymo, training,
     (directory,) = out.iterdir()
     info = schema.load(directory, "trace_info", "TraceInfo")
     assert info.lost > 0 and info.recorded == info.kept + info.lost
+    told = f"{info.lost} trace events were dropped during capture (stored {info.kept} out of {info.recorded} total events)"
+    assert told in result.stderr
+    quiet = kymo.run("inspect", "-o", tmp_path / "quiet", "-n", 100, "--log-level", "warn", training, 200)
+    assert told in quiet.stderr
     messages = [message["text"] for message in kymo.document(out)["messages"]]
     assert (
         f"Warning: {info.lost} trace events were dropped during capture (stored {info.kept} out of "
