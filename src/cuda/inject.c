@@ -138,21 +138,29 @@ static void watch(void)
 {
     kymo_before_stop(stop);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* Handlers of exit run in reverse order: ours has to be registered after those that destroy what
+ * CUPTI uses, which it registers when it is loaded and while it starts. */
+static void stop_before_exit(void)
+{
     atexit(stop);
 }
 
 static int record(bool attached)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_once_t watched = PTHREAD_ONCE_INIT, started = PTHREAD_ONCE_INIT;
     char problem[256] = "";
     if (!kymo_wants(1))
         return 1;
-    undisturbed_once(&once, watch);
+    undisturbed_once(&watched, watch);
     lock_take(&lock);
     if (!is_running) {
         is_attached = is_attached || attached;
         is_running = start(problem);
-        if (!is_running)
+        if (is_running)
+            undisturbed_once(&started, stop_before_exit);
+        else
             say("GPUs are not recorded: %s", problem);
     }
     lock_release(&lock);

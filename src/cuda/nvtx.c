@@ -10,8 +10,10 @@
 #include "cuda/python_lines.h"
 #include "cuda/torch_ranges.h"
 #include "gpu/gpu.h"
+#include "record/lock.h"
 
 #include <kymo/kymo.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,11 +112,30 @@ struct stack {
 };
 
 static __thread struct stack *mine;
+static pthread_key_t thread_end;
+static bool has_thread_end;
 
+static void free_stack(void *stack)
+{
+    mine = NULL;
+    free(stack);
+}
+
+static void make_thread_end(void)
+{
+    has_thread_end = pthread_key_create(&thread_end, free_stack) == 0;
+}
+
+/* NULL when there is no memory, or nobody to free it with the thread. */
 static struct stack *my_stack(void)
 {
-    if (!mine)
-        mine = calloc(1, sizeof *mine);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (mine)
+        return mine;
+    undisturbed_once(&once, make_thread_end);
+    mine = has_thread_end ? calloc(1, sizeof *mine) : NULL;
+    if (mine && pthread_setspecific(thread_end, mine) != 0)
+        free_stack(mine);
     return mine;
 }
 
@@ -127,17 +148,31 @@ const char *nvtx_operation(void)
 
 /* ---- Events -------------------------------------------------------------------------------- */
 
+/* Programs leave out names, and attributes may be of a shorter structure, or not filled in. */
+static const char *named(const char *name)
+{
+    return name && *name ? name : "(no name)";
+}
+
+static const struct attributes *whole(const struct attributes *attributes)
+{
+    return attributes && attributes->version > 0 && attributes->size >= sizeof *attributes
+               ? attributes
+               : NULL;
+}
+
+/* Attributes are whole, or NULL. */
 static const char *message_of(const struct attributes *attributes, char text[static LONGEST_NAME])
 {
     const char *message = NULL;
     if (attributes && attributes->message_type == MESSAGE_ASCII)
         message = attributes->message.text;
-    else if (attributes && attributes->message_type == MESSAGE_WIDE && attributes->message.wide)
+    else if (attributes && attributes->message_type == MESSAGE_WIDE)
         message = nvtx_narrow(attributes->message.wide, text);
     else if (attributes && attributes->message_type == MESSAGE_REGISTERED &&
              attributes->message.registered)
         message = attributes->message.registered->text;
-    return message && *message ? message : "(no name)";
+    return named(message);
 }
 
 static struct kymo_arg payload_of(const struct attributes *attributes)
@@ -284,13 +319,13 @@ static int pop(const struct domain *domain)
             kymo_named_event("(no name)", KYMO_KIND_END, 0, NULL, 0);
         return (int)stack->depth;
     }
-    uint32_t type = remove_range(stack, domain);
+    uint32_t before = stack->depth, type = remove_range(stack, domain);
     if (type && kymo_wants(1))
         kymo_lane_record(
             NULL,
             &(struct kymo_lane_event){.type = type, .core = KYMO_NO_CORE, .kind = KYMO_KIND_END},
             NULL, 0);
-    return (int)stack->depth;
+    return stack->depth < before ? (int)stack->depth : -1;
 }
 
 static void mark(const struct domain *domain, const char *name, const struct attributes *attributes)
@@ -328,52 +363,52 @@ static void end(uint64_t id)
 static void mark_ex(const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    mark(NULL, message_of(attributes, text), attributes);
+    mark(NULL, message_of(whole(attributes), text), whole(attributes));
 }
 
 static void mark_text(const char *name)
 {
-    mark(NULL, name, NULL);
+    mark(NULL, named(name), NULL);
 }
 
 static void mark_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    mark(NULL, nvtx_narrow(name, text), NULL);
+    mark(NULL, named(nvtx_narrow(name, text)), NULL);
 }
 
 static uint64_t start_ex(const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    return start(NULL, message_of(attributes, text), attributes);
+    return start(NULL, message_of(whole(attributes), text), whole(attributes));
 }
 
 static uint64_t start_text(const char *name)
 {
-    return start(NULL, name, NULL);
+    return start(NULL, named(name), NULL);
 }
 
 static uint64_t start_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    return start(NULL, nvtx_narrow(name, text), NULL);
+    return start(NULL, named(nvtx_narrow(name, text)), NULL);
 }
 
 static int push_ex(const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    return push(NULL, message_of(attributes, text), attributes);
+    return push(NULL, message_of(whole(attributes), text), whole(attributes));
 }
 
 static int push_text(const char *name)
 {
-    return push(NULL, name, NULL);
+    return push(NULL, named(name), NULL);
 }
 
 static int push_wide(const wchar_t *name)
 {
     char text[LONGEST_NAME];
-    return push(NULL, nvtx_narrow(name, text), NULL);
+    return push(NULL, named(nvtx_narrow(name, text)), NULL);
 }
 
 static int pop_default(void)
@@ -384,13 +419,13 @@ static int pop_default(void)
 static void domain_mark(const struct domain *domain, const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    mark(domain, message_of(attributes, text), attributes);
+    mark(domain, message_of(whole(attributes), text), whole(attributes));
 }
 
 static uint64_t domain_start(const struct domain *domain, const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    return start(domain, message_of(attributes, text), attributes);
+    return start(domain, message_of(whole(attributes), text), whole(attributes));
 }
 
 static void domain_end(const struct domain *domain, uint64_t id)
@@ -402,7 +437,7 @@ static void domain_end(const struct domain *domain, uint64_t id)
 static int domain_push(const struct domain *domain, const struct attributes *attributes)
 {
     char text[LONGEST_NAME];
-    return push(domain, message_of(attributes, text), attributes);
+    return push(domain, message_of(whole(attributes), text), whole(attributes));
 }
 
 static struct registered *register_string(const struct domain *domain, const char *text)

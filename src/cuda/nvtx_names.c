@@ -21,6 +21,8 @@ static struct lock lock = LOCK_INITIALIZER;
 const char *nvtx_narrow(const wchar_t *wide, char text[static NVTX_LONGEST_NAME])
 {
     size_t used = 0;
+    if (!wide)
+        return NULL;
     for (; *wide && used < NVTX_LONGEST_NAME - 4; wide++) {
         uint32_t c = (uint32_t)*wide;
         if (c < 0x80) {
@@ -43,16 +45,24 @@ const char *nvtx_narrow(const wchar_t *wide, char text[static NVTX_LONGEST_NAME]
     return text;
 }
 
+/* Whether a name that is kept is the first `size` bytes of a text. */
+static bool is_text(const char *kept, const char *text, size_t size)
+{
+    return strncmp(kept, text, size) == 0 && kept[size] == '\0';
+}
+
 /* Programs may register a string each time they use it: it is kept once. */
 struct registered *nvtx_register(const char *text)
 {
     enum { CHAINS = 1024 };
     static struct registered *chains[CHAINS];
+    if (!text)
+        return NULL;
     size_t size = strnlen(text, NVTX_LONGEST_NAME - 1);
     struct registered **chain = &chains[hash_bytes(text, size) % CHAINS];
     lock_take(&lock);
     struct registered *string = *chain;
-    while (string && (strncmp(string->text, text, size) != 0 || string->text[size] != '\0'))
+    while (string && !is_text(string->text, text, size))
         string = string->next;
     if (!string && (string = calloc(1, sizeof *string + size + 1))) {
         memcpy(string->text, text, size);
@@ -63,14 +73,25 @@ struct registered *nvtx_register(const char *text)
     return string;
 }
 
+/* Programs may create a domain in each of their threads: of those with the same name there is one.
+ */
 struct domain *nvtx_domain(const char *name)
 {
-    size_t size = strnlen(name, NVTX_LONGEST_NAME - 1);
-    struct domain *domain = calloc(1, sizeof *domain + size + 1);
-    if (!domain)
+    static struct domain *domains;
+    if (!name)
         return NULL;
-    memcpy(domain->name, name, size);
-    domain->has_operations = strcmp(domain->name, "TSL") == 0;
+    size_t size = strnlen(name, NVTX_LONGEST_NAME - 1);
+    lock_take(&lock);
+    struct domain *domain = domains;
+    while (domain && !is_text(domain->name, name, size))
+        domain = domain->next;
+    if (!domain && (domain = calloc(1, sizeof *domain + size + 1))) {
+        memcpy(domain->name, name, size);
+        domain->has_operations = strcmp(domain->name, "TSL") == 0;
+        domain->next = domains;
+        domains = domain;
+    }
+    lock_release(&lock);
     return domain;
 }
 
@@ -89,6 +110,8 @@ static struct category *find(struct category *list, uint32_t number)
 void nvtx_name_category(struct domain *domain, uint32_t category, const char *name)
 {
     struct category *_Atomic *list = domain ? &domain->categories : &of_no_domain;
+    if (!name)
+        return;
     size_t size = strnlen(name, NVTX_LONGEST_NAME - 1);
     lock_take(&lock);
     struct category *first = atomic_load(list);

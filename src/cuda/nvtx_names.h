@@ -18,19 +18,20 @@ struct registered {
 
 struct category;
 struct domain {
+    struct domain *next;
     bool has_operations; /* XLA's */
     struct category *_Atomic categories;
     char name[];
 };
 
-/* UTF-8; returns `text`. */
+/* UTF-8; returns `text`, or NULL for NULL. */
 const char *nvtx_narrow(const wchar_t *wide, char text[static NVTX_LONGEST_NAME]);
 
-/* NULL when there is no memory. A string that is registered again is the same. */
+/* NULL when there is no memory, or no name. What is made again is the same. */
 struct domain *nvtx_domain(const char *name);
 struct registered *nvtx_register(const char *text);
 
-/* In a domain, or where it is NULL in none. */
+/* In a domain, or where it is NULL in none. A NULL name is ignored. */
 void nvtx_name_category(struct domain *domain, uint32_t category, const char *name);
 /* NULL when it has none. */
 const char *nvtx_category(const struct domain *domain, uint32_t category);

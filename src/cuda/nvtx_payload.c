@@ -134,8 +134,10 @@ static uint64_t register_schema(const void *domain, const struct schema_attribut
 {
     if (!attributes || !attributes->entries)
         return 0;
-    struct schema *schema =
-        make(domain, attributes->fields & FIELD_SCHEMA_ID ? attributes->id : 0, attributes->count);
+    uint64_t id = attributes->fields & FIELD_SCHEMA_ID ? attributes->id : 0;
+    if (id && find(domain, id)) /* it is kept once */
+        return id;
+    struct schema *schema = make(domain, id, attributes->count);
     if (!schema)
         return 0;
     uint64_t end = 0;
@@ -159,8 +161,10 @@ static uint64_t register_enum(const void *domain, const struct enum_attributes *
 {
     if (!attributes || !attributes->entries)
         return 0;
-    struct schema *schema =
-        make(domain, attributes->fields & FIELD_NAMED_ID ? attributes->id : 0, attributes->count);
+    uint64_t id = attributes->fields & FIELD_NAMED_ID ? attributes->id : 0;
+    if (id && find(domain, id))
+        return id;
+    struct schema *schema = make(domain, id, attributes->count);
     if (!schema)
         return 0;
     schema->enum_size = attributes->size > 0 && attributes->size <= 8 ? attributes->size : 4;

@@ -338,6 +338,16 @@ static struct traced_thread *exchange_list(struct traced_thread *list)
     return before;
 }
 
+static void free_list(struct traced_thread *list)
+{
+    while (list) {
+        list->link = &list;
+        free_thread(list);
+    }
+}
+
+/* Threads may have been adopted already: those that are new since the hooks were prepared, or while
+ * an earlier start failed. */
 bool traced_start(double least_us)
 {
     pthread_once(&once, prepare);
@@ -356,7 +366,7 @@ bool traced_start(double least_us)
         thread->native = python_thread_native(thread->ident);
         push_open(thread, (PyFrameObject *)frame, begin);
     }
-    exchange_list(list);
+    free_list(exchange_list(list));
     Py_DECREF(frames);
     PyErr_Clear();
     return true;
@@ -366,13 +376,11 @@ void traced_stop(void)
 {
     uint64_t end = kymo_ticks();
     struct traced_thread *list = exchange_list(NULL);
-    while (list) {
-        while (list->depth > 0) {
-            const struct traced_call *call = &list->stack[--list->depth];
+    for (struct traced_thread *thread = list; thread; thread = thread->next)
+        while (thread->depth > 0) {
+            const struct traced_call *call = &thread->stack[--thread->depth];
             if (end - call->begin >= traced_least)
-                traced_record(list, call, end);
+                traced_record(thread, call, end);
         }
-        list->link = &list;
-        free_thread(list);
-    }
+    free_list(list);
 }

@@ -270,33 +270,14 @@ void capture_resume(void)
     lock_release(&capture.lock);
 }
 
-struct list {
-    struct session_lane *items;
-    size_t count, capacity;
-};
-
-static void list_lane(void *user, uint32_t number, const struct ring_header *header)
-{
-    struct list *list = user;
-    if (list->count < list->capacity)
-        list->items[list->count++] = (struct session_lane){.number = number, .header = header};
-}
-
 /* The rings stay where they are when they cannot be turned into session files. */
 static bool write_session(struct error *err)
 {
-    struct list list = {.capacity = (size_t)lanes_opened()};
-    list.items = calloc(list.capacity + 1, sizeof *list.items);
-    if (!list.items)
-        return error_set(err, "there is no memory to write a capture");
-    lanes_each(list_lane, &list);
-    struct session_input input = {.session = capture.session,
-                                  .names = names_mapped(),
-                                  .names_size = SIZE_MAX,
-                                  .lanes = list.items,
-                                  .lane_count = list.count};
+    struct session_input input = {
+        .session = capture.session, .names = names_mapped(), .names_size = SIZE_MAX};
+    lanes_list(&input);
     bool ok = session_finish(capture.directory, &input, err);
-    free(list.items);
+    session_free_lanes(&input);
     return ok;
 }
 

@@ -6,6 +6,7 @@
 #include "kymo/kymo.h"
 #include "record/capture.h"
 #include "record/clock.h"
+#include "record/ended.h"
 #include "record/ring_read.h"
 #include "record/sampler.h"
 
@@ -21,7 +22,6 @@
 enum {
     FIRST_PIECE = 64 << 10, /* of a ring: 2,048 records */
     LARGEST_PIECE = 1 << 20,
-    MOST_ENDED = 4096, /* rings of ended threads; beyond, the oldest go */
 };
 
 uint32_t lanes_session;
@@ -30,27 +30,15 @@ static __thread uint32_t refused __attribute__((tls_model("initial-exec"))); /* 
 static __thread bool inside
     __attribute__((tls_model("initial-exec"))); /* a signal came in between */
 
-struct ended {
-    uint32_t number;
-    uint64_t events;
-};
-
 static struct {
     struct lock lock;
     struct ring_session *session; /* for counts; NULL before the first capture */
     struct kymo_lane *live;
-    struct ended *ended; /* a ring of its own: the oldest is at ended_first */
-    size_t ended_first, ended_count;
     uint64_t opened, slots;
     char rings[PATH_MAX - 64];
 } lanes = {.lock = LOCK_INITIALIZER};
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-
-void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number)
-{
-    snprintf(path, PATH_MAX, "%s/lane_%u", rings, number);
-}
 
 void lanes_lock(void)
 {
@@ -136,36 +124,6 @@ static struct kymo_lane *open_lane(enum ring_lane_kind kind, const char *name, u
     return lane;
 }
 
-/* Removes an ended lane; its events are counted as lost, in one store. */
-static void drop(const struct ended *ended)
-{
-    char path[PATH_MAX];
-    struct ring_session *session = lanes.session;
-    uint64_t drops = session->drops;
-    session->dropped[(drops + 1) % 2] =
-        (struct ring_dropped){.events = session->dropped[drops % 2].events + ended->events,
-                              .lane = (uint64_t)ended->number + 1};
-    __atomic_store_n(&session->drops, drops + 1, __ATOMIC_RELEASE);
-    lane_path(path, lanes.rings, ended->number);
-    unlink(path);
-}
-
-static void note_ended(struct ended ended)
-{
-    if (!lanes.ended)
-        lanes.ended = calloc(MOST_ENDED, sizeof *lanes.ended);
-    if (!lanes.ended) {
-        drop(&ended);
-        return;
-    }
-    if (lanes.ended_count == MOST_ENDED) {
-        drop(&lanes.ended[lanes.ended_first]);
-        lanes.ended_first = (lanes.ended_first + 1) % MOST_ENDED;
-        lanes.ended_count--;
-    }
-    lanes.ended[(lanes.ended_first + lanes.ended_count++) % MOST_ENDED] = ended;
-}
-
 /* Truncates the file of an ended thread to what it recorded. */
 static void trim(const struct kymo_lane *lane)
 {
@@ -187,8 +145,11 @@ static void end_lane(struct kymo_lane *lane)
         __atomic_store_n(&lane->header->end_ticks, clock_ticks(), __ATOMIC_RELAXED);
         uint64_t head = lane_position_head(&lane->position);
         __atomic_store_n(&lane->header->head, head, __ATOMIC_RELEASE);
-        trim(lane);
-        note_ended((struct ended){lane->number, ring_events(lane->header, head)});
+        uint64_t events = ring_events(lane->header, head);
+        if (!ended_pack(lane->header, lane->path, events)) {
+            trim(lane);
+            ended_keep(lane->number, events);
+        }
     }
     region_unmap(&lane->region);
     free(lane);
@@ -438,7 +399,7 @@ void lanes_start(uint32_t number, struct ring_session *session, const char *ring
     snprintf(lanes.rings, sizeof lanes.rings, "%s", rings);
     lanes.slots = records + RING_GUARD;
     lanes.opened = 0;
-    lanes.ended_first = lanes.ended_count = 0;
+    ended_start(session, lanes.rings);
     __atomic_store_n(&lanes_session, number, __ATOMIC_RELEASE);
     lanes_unlock();
 }
@@ -458,17 +419,15 @@ void lanes_end(void)
         lane->detached = true;
         region_detach(&lane->region);
     }
-    lanes.ended_count = 0;
+    ended_forget();
     lanes_unlock();
 }
 
-void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
-                void *user)
+void lanes_list(struct session_input *input)
 {
-    for (size_t i = 0; i < lanes.ended_count; i++)
-        visit(user, lanes.ended[(lanes.ended_first + i) % MOST_ENDED].number, NULL);
+    ended_list(input);
     for (const struct kymo_lane *lane = lanes.live; lane; lane = lane->next)
-        visit(user, lane->number, lane->header);
+        session_add_lane(input, lane->number, lane->header);
 }
 
 uint64_t lanes_opened(void)
@@ -489,6 +448,6 @@ void lanes_forked(void)
             free(lane);
         }
     }
-    lanes.ended_count = 0;
+    ended_forget();
     __atomic_store_n(&lanes_session, 0, __ATOMIC_RELEASE);
 }

@@ -1,7 +1,7 @@
 /*
  * Lanes of the running capture: a ring for each thread that records and for each core that a
- * runtime opens. A thread gets its ring with its first event; when it ends, the file stays until
- * the capture ends, the memory does not.
+ * runtime opens. A thread gets its ring with its first event; when it ends, its events stay in
+ * files (ended.h) until the capture ends, and no memory does.
  */
 #ifndef KYMO_RECORD_LANE_H
 #define KYMO_RECORD_LANE_H
@@ -62,10 +62,9 @@ void lanes_start(uint32_t number, struct ring_session *session, const char *ring
 /* No further event is recorded; the lock is held from here to lanes_end. */
 void lanes_close(void);
 void lanes_end(void);
-/* Calls visit for every lane of the capture, in any order; header is NULL where only the
- * file is left. Between lanes_close and lanes_end. */
-void lanes_each(void (*visit)(void *user, uint32_t number, const struct ring_header *header),
-                void *user);
+/* Adds every lane of the capture, in any order. Between lanes_close and lanes_end. */
+struct session_input;
+void lanes_list(struct session_input *input);
 uint64_t lanes_opened(void);
 
 /* Reserves ahead of the writers that asked for it. */
@@ -75,7 +74,5 @@ void lanes_lock(void);
 void lanes_unlock(void);
 /* In a child of fork, with the lock held: lets go of all that belongs to the parent. */
 void lanes_forked(void);
-
-void lane_path(char path[static PATH_MAX], const char *rings, uint32_t number);
 
 #endif

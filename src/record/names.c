@@ -384,7 +384,9 @@ const struct ring_name *names_find(uint32_t id)
     if (id == 0 || !atomic_load_explicit(&names.table, memory_order_acquire))
         return NULL;
     uint64_t used = __atomic_load_n(&header()->used, __ATOMIC_ACQUIRE);
-    return (uint64_t)id * 8 < used ? name_of(id) : NULL;
+    uint64_t text = (uint64_t)id * 8 + sizeof(struct ring_name);
+    /* A program may give any number for one of its own. */
+    return text <= used && name_of(id)->size <= used - text ? name_of(id) : NULL;
 }
 
 const struct ring_names *names_mapped(void)

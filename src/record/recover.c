@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_LANES = 1 << 20, ENDING_MS = 10000, PAUSE_MS = 10 };
+enum { ENDING_MS = 10000, PAUSE_MS = 10 };
 
 /* The rings of one session, open. Session and names are copies: files can change. */
 struct left_over {
@@ -67,7 +67,7 @@ static void left_over_close(struct left_over *left)
     if (left->directory >= 0)
         close(left->directory);
     mem_free(left->names);
-    mem_free(left->input.lanes);
+    session_free_lanes(&left->input);
     mem_free(left);
 }
 
@@ -124,17 +124,15 @@ static bool find_lanes(struct left_over *left, struct error *err)
             close(fd);
         return false;
     }
-    size_t capacity = 0;
     bool ok = true;
     for (struct dirent *entry; ok && (entry = readdir(entries));) {
         uint32_t number;
-        if (!ring_lane_number(entry->d_name, &number))
-            continue;
-        if (input->lane_count == MOST_LANES)
+        if (ring_lane_number(entry->d_name, &number))
+            session_add_lane(input, number, NULL);
+        else if (ring_pack_number(entry->d_name, &number))
+            session_add_pack(input, number);
+        if (input->lane_count + input->pack_count > SESSION_MOST_LANES)
             ok = fail(left, entry->d_name, "is one lane more than a capture can have", err);
-        if (input->lane_count == capacity)
-            input->lanes = array_grown(input->lanes, &capacity, capacity + 1, sizeof *input->lanes);
-        input->lanes[input->lane_count++] = (struct session_lane){.number = number};
     }
     closedir(entries);
     return ok;

@@ -12,6 +12,9 @@
  *                 Entries never change once `used` is behind them.
  *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
  *                 for each thread or core.
+ *   pack_<n>      struct ring_pack, then lanes that have ended, one behind the other: struct
+ *                 ring_header and the first min(head, slots) of its slots. Up to `used` they are
+ *                 whole and never change.
  *   cpu_util.pb, host_mem.pb, gpu_trace.pb    files as they will be (schema/), appended to.
  *
  * A lane has one writer. Its n-th record, from 0, is in slot n % slots; `head` is the number of
@@ -22,6 +25,10 @@
  * record is gone are lost. Pages are reserved before they are written, piece by piece, so that a
  * full disk is an error and not a signal; it makes the ring smaller: `slots` may shrink during the
  * first lap.
+ *
+ * A lane that ends and is small is copied to the current pack; one store to `used` adds it there,
+ * and only then its file goes. A lane that is in a pack counts there alone: its file may still be
+ * there when the program is killed in between. Other lanes keep their files.
  *
  * An event is one record, and records of kind RING_ARGS behind it with two args each. An event
  * without an id of its own has its first arg in its own record (RING_ARG_INSIDE). A text for which
@@ -40,13 +47,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "KYMOSES1", "KYMONAM1" and "KYMOLAN1" as bytes in a file. */
+/* "KYMOSES1", "KYMONAM1", "KYMOLAN1" and "KYMOPAK1" as bytes in a file. */
 #define RING_SESSION_MAGIC 0x315345534F4D594BU
 #define RING_NAMES_MAGIC   0x314D414E4F4D594BU
 #define RING_LANE_MAGIC    0x314E414C4F4D594BU
+#define RING_PACK_MAGIC    0x314B41504F4D594BU
 
 enum {
-    RING_VERSION = 3,
+    RING_VERSION = 4,
     RING_HEADER_SIZE = 4096,
     RING_GUARD = 64,     /* records that may be half written; the most records of an event */
     RING_MOST_ARGS = 16, /* of one event */
@@ -139,6 +147,13 @@ struct ring_header {
     uint64_t args, args_before, args_head;
 };
 
+struct ring_pack {
+    uint64_t magic; /* 0: the program was killed before it put anything in */
+    uint32_t version, number;
+    uint64_t used; /* bytes, this header included */
+    uint64_t unused[5];
+};
+
 struct ring_names {
     uint64_t magic;
     uint32_t version, unused;
@@ -157,10 +172,12 @@ struct ring_name {
     uint32_t file, line; /* where an event type stands in the program's source; a name, or 0 */
 };
 
-/* Events of lanes whose files were removed because there were too many. */
+/* Events of ended lanes whose files were removed because there were too many. */
 struct ring_dropped {
     uint64_t events;
-    uint64_t lane; /* the last one, plus 1; its file may still be there, and does not count */
+    /* The last file, of a lane or a pack: its number plus 1, and 0 for the other. It may still be
+     * there, and does not count. */
+    uint32_t lane, pack;
 };
 
 enum ring_clock { RING_CLOCK_MONOTONIC = 1, RING_CLOCK_TSC = 2, RING_CLOCK_CNTVCT = 3 };
@@ -211,6 +228,9 @@ static_assert(offsetof(struct ring_record, kind) == offsetof(struct ring_args, k
               "a record tells its kind before anything else");
 static_assert(sizeof(struct ring_header) <= RING_HEADER_SIZE, "the header has a page");
 static_assert(offsetof(struct ring_header, head) % 64 == 0, "head has its own cache line");
+static_assert(sizeof(struct ring_pack) % sizeof(struct ring_record) == 0 &&
+                  sizeof(struct ring_header) % sizeof(struct ring_record) == 0,
+              "what is in a pack is aligned");
 static_assert(sizeof(struct ring_name) == 16, "names are packed");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are mapped as they are");
 

@@ -113,27 +113,37 @@ void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header)
     lane->records = (const struct ring_record *)((const uint8_t *)header + RING_HEADER_SIZE);
 }
 
+/* Reads the header; its magic number is 0 when the program was killed before it was written. */
+static const char *ring_problem(struct ring_lane *lane)
+{
+    const struct ring_header *header = &lane->header;
+    if (!ring_file_read(lane->fd, &lane->header, sizeof *header, lane->at))
+        return "cannot read";
+    if (header->magic == 0)
+        return NULL;
+    if (header->magic != RING_LANE_MAGIC || header->record_size != sizeof(struct ring_record))
+        return "not a ring";
+    return header->version == RING_VERSION ? NULL : "the version of the ring is not supported";
+}
+
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
                     struct error *err)
 {
     char name[32];
     uint64_t size;
-    *lane = (struct ring_lane){0};
+    *lane = (struct ring_lane){.first = RING_HEADER_SIZE};
     snprintf(name, sizeof name, "lane_%u", number);
-    lane->fd = ring_file_open(rings, name, RING_HEADER_SIZE, &size, err);
-    if (lane->fd < 0)
-        return false;
+    lane->fd = ring_file_open(rings, name, 0, &size, err);
+    if (lane->fd < 0 || size == 0)
+        return lane->fd >= 0;
     const struct ring_header *header = &lane->header;
-    const char *problem = NULL;
-    if (!ring_file_read(lane->fd, &lane->header, sizeof *header, 0))
-        problem = "cannot read";
-    else if (header->magic != RING_LANE_MAGIC || header->record_size != sizeof(struct ring_record))
-        problem = "not a ring";
-    else if (header->version != RING_VERSION)
-        problem = "the version of the ring is not supported";
-    else if (header->number != number)
+    const char *problem =
+        size < RING_HEADER_SIZE ? "too short for a ring file" : ring_problem(lane);
+    if (!problem && header->magic == 0)
+        return true;
+    if (!problem && header->number != number)
         problem = "is the ring of another lane";
-    else if (header->slots > (size - RING_HEADER_SIZE) / sizeof(struct ring_record))
+    if (!problem && header->slots > (size - RING_HEADER_SIZE) / sizeof(struct ring_record))
         problem = "is shorter than its header says";
     if (!problem)
         return true;
@@ -143,9 +153,57 @@ bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, 
 
 void ring_lane_close(struct ring_lane *lane)
 {
-    if (lane->fd >= 0)
+    if (lane->fd >= 0 && !lane->is_packed)
         close(lane->fd);
     lane->fd = -1;
+}
+
+/* A program that is killed while it makes a pack leaves an empty one. */
+bool ring_pack_open(struct ring_pack_file *pack, const struct ring_directory *rings,
+                    uint32_t number, struct error *err)
+{
+    char name[32];
+    uint64_t size;
+    struct ring_pack header = {0};
+    snprintf(name, sizeof name, "pack_%u", number);
+    *pack = (struct ring_pack_file){.fd = ring_file_open(rings, name, 0, &size, err)};
+    if (pack->fd < 0)
+        return false;
+    const char *problem = NULL;
+    if (size >= sizeof header && !ring_file_read(pack->fd, &header, sizeof header, 0))
+        problem = "cannot read";
+    else if (header.magic != 0 && header.magic != RING_PACK_MAGIC)
+        problem = "not a pack of rings";
+    else if (header.magic != 0 && header.version != RING_VERSION)
+        problem = "the version of the pack is not supported";
+    else if (header.magic != 0 && (header.number != number || header.used > size))
+        problem = "is not what its header says";
+    if (problem) {
+        ring_pack_close(pack);
+        return fail(rings, name, problem, err);
+    }
+    pack->end = header.magic != 0 ? header.used : 0;
+    return true;
+}
+
+void ring_pack_close(struct ring_pack_file *pack)
+{
+    if (pack->fd >= 0)
+        close(pack->fd);
+    pack->fd = -1;
+}
+
+uint64_t ring_lane_packed(struct ring_lane *lane, const struct ring_pack_file *pack, uint64_t at)
+{
+    const struct ring_header *header = &lane->header;
+    *lane = (struct ring_lane){
+        .fd = pack->fd, .is_packed = true, .at = at, .first = at + sizeof *header};
+    if (lane->first > pack->end || ring_problem(lane) != NULL || header->magic == 0)
+        return 0;
+    uint64_t records = header->head < header->slots ? header->head : header->slots;
+    if (records > (pack->end - lane->first) / sizeof(struct ring_record))
+        return 0;
+    return lane->first + records * sizeof(struct ring_record);
 }
 
 /* The event at which the writer was stopped may have counted its follow-up records already. */
@@ -177,10 +235,10 @@ static uint64_t kept_records(uint64_t slots, uint64_t head)
 
 /* How many of the records that begin at `slot` are in a hole of the file, where nothing was ever
  * written: a file can be made far larger than what is in it. */
-static uint64_t in_hole(int fd, uint64_t slot, uint64_t count)
+static uint64_t in_hole(const struct ring_lane *lane, uint64_t slot, uint64_t count)
 {
-    off_t at = (off_t)(RING_HEADER_SIZE + slot * sizeof(struct ring_record));
-    off_t data = lseek(fd, at, SEEK_DATA);
+    off_t at = (off_t)(lane->first + slot * sizeof(struct ring_record));
+    off_t data = lseek(lane->fd, at, SEEK_DATA);
     if (data < 0)
         return errno == ENXIO ? count : 0;
     uint64_t hole = (uint64_t)(data - at) / sizeof(struct ring_record);
@@ -192,7 +250,7 @@ static uint64_t in_hole(int fd, uint64_t slot, uint64_t count)
 static bool replaced_since(const struct ring_lane *lane, uint64_t first, uint64_t *replaced)
 {
     struct ring_header now;
-    if (!ring_file_read(lane->fd, &now, sizeof now, 0))
+    if (!ring_file_read(lane->fd, &now, sizeof now, lane->at))
         return false;
     uint64_t oldest = now.head - kept_records(now.slots, now.head);
     *replaced = oldest > first ? oldest - first : 0;
@@ -205,7 +263,7 @@ static bool read_piece(const struct ring_lane *lane, struct columns *columns,
 {
     uint64_t slot = first % lane->header.slots, replaced;
     if (!ring_file_read(lane->fd, buffer, count * sizeof *buffer,
-                        RING_HEADER_SIZE + slot * sizeof *buffer) ||
+                        lane->first + slot * sizeof *buffer) ||
         !replaced_since(lane, first, &replaced))
         return false;
     if (replaced > 0)
@@ -223,7 +281,7 @@ static bool read_file(const struct ring_lane *lane, struct columns *columns)
     for (uint64_t left = kept_records(slots, head); left > 0 && ok;) {
         uint64_t slot = (head - left) % slots;
         uint64_t count = left < slots - slot ? left : slots - slot;
-        uint64_t hole = in_hole(lane->fd, slot, count);
+        uint64_t hole = in_hole(lane, slot, count);
         if (hole > 0) {
             columns_gap(columns);
             left -= hole;
@@ -252,18 +310,28 @@ bool ring_lane_read(const struct ring_lane *lane, struct columns *columns)
     return true;
 }
 
-bool ring_lane_number(const char *name, uint32_t *number)
+static bool number_of(const char *name, const char *prefix, uint32_t *number)
 {
-    static const char prefix[] = "lane_";
-    const char *digits = name + sizeof prefix - 1;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+    size_t before = strlen(prefix);
+    if (strncmp(name, prefix, before) != 0)
         return false;
+    const char *digits = name + before;
     size_t count = strspn(digits, "0123456789");
     if (count == 0 || count > LONGEST_NUMBER || digits[count] || (digits[0] == '0' && count > 1))
         return false;
     unsigned long long value = strtoull(digits, NULL, 10);
     *number = (uint32_t)value;
     return value <= UINT32_MAX;
+}
+
+bool ring_lane_number(const char *name, uint32_t *number)
+{
+    return number_of(name, "lane_", number);
+}
+
+bool ring_pack_number(const char *name, uint32_t *number)
+{
+    return number_of(name, "pack_", number);
 }
 
 bool ring_is_known(const char *name)
@@ -274,5 +342,5 @@ bool ring_is_known(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return ring_lane_number(name, &ignored);
+    return ring_lane_number(name, &ignored) || ring_pack_number(name, &ignored);
 }

@@ -30,16 +30,31 @@ int ring_file_open(const struct ring_directory *rings, const char *name, uint64_
 /* Exactly so many bytes. */
 bool ring_file_read(int fd, void *to, size_t size, uint64_t offset);
 
-/* A lane, in the program that writes it or in a file. */
+/* A lane, in the program that writes it, in a file or in a pack. */
 struct ring_lane {
-    struct ring_header header;         /* as it was when the lane was opened */
+    /* As it was when the lane was opened; with magic 0 it has not begun, and there are no events.
+     */
+    struct ring_header header;
     const struct ring_record *records; /* NULL: in the file */
     int fd;
+    bool is_packed;
+    uint64_t at, first; /* where the header and the first slot are in the file */
 };
 void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header);
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
                     struct error *err);
 void ring_lane_close(struct ring_lane *lane);
+
+/* A pack, which must outlive its lanes. */
+struct ring_pack_file {
+    int fd;
+    uint64_t end; /* of what is whole */
+};
+bool ring_pack_open(struct ring_pack_file *pack, const struct ring_directory *rings,
+                    uint32_t number, struct error *err);
+void ring_pack_close(struct ring_pack_file *pack);
+/* The lane that begins at this offset; where the next one begins. 0: it is damaged. */
+uint64_t ring_lane_packed(struct ring_lane *lane, const struct ring_pack_file *pack, uint64_t at);
 /* Events that a ring with this head has recorded in all. */
 uint64_t ring_events(const struct ring_header *header, uint64_t head);
 /* Events of a capture that no ring has. */
@@ -51,7 +66,8 @@ bool ring_lane_read(const struct ring_lane *lane, struct columns *columns);
 
 /* Whether a file name in rings/ is one of the recorder's. */
 bool ring_is_known(const char *name);
-/* The number of a lane's file; false when this is the name of another. */
+/* The number of a lane's or a pack's file; false when this is the name of another. */
 bool ring_lane_number(const char *name, uint32_t *number);
+bool ring_pack_number(const char *name, uint32_t *number);
 
 #endif

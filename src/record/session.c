@@ -45,22 +45,6 @@ static uint64_t saturated_sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static void note_skipped(struct session_input *input, const struct error *problem)
-{
-    if (input->skipped++ == 0)
-        input->first_skipped = *problem;
-}
-
-static bool open_lane(struct ring_lane *lane, struct session_input *input, size_t index,
-                      struct error *err)
-{
-    const struct session_lane *known = &input->lanes[index];
-    if (!known->header)
-        return ring_lane_open(lane, &input->rings, known->number, err);
-    ring_lane_mapped(lane, known->header);
-    return true;
-}
-
 /* Gives the names new numbers, one after the other, and writes them. */
 static bool write_names(struct writer *writer)
 {
@@ -106,15 +90,15 @@ static void write_events(struct writer *writer, size_t index)
     struct session_lane *lane = &input->lanes[index];
     struct ring_lane ring;
     struct error err;
-    if (!open_lane(&ring, input, index, &err)) {
-        note_skipped(input, &err);
+    if (!session_open_lane(input, lane, &ring, &err)) {
+        session_note_skipped(input, &err);
         return;
     }
     lane->recorded = ring_lane_events(&ring);
     columns_begin(writer->columns, (uint32_t)index);
     if (!ring_lane_read(&ring, writer->columns)) {
         error_set(&err, "lane_%u cannot be read to its end", lane->number);
-        note_skipped(input, &err);
+        session_note_skipped(input, &err);
     }
     lane->kept = columns_end(writer->columns);
     if (lane->recorded < lane->kept) /* only a damaged file says so */
@@ -122,13 +106,6 @@ static void write_events(struct writer *writer, size_t index)
     input->recorded = saturated_sum(input->recorded, lane->recorded);
     input->kept += lane->kept;
     ring_lane_close(&ring);
-}
-
-/* Counted as lost already; the program was killed before it removed the file. */
-static bool is_dropped(const struct session_input *input, const struct session_lane *lane)
-{
-    uint64_t drops = __atomic_load_n(&input->session->drops, __ATOMIC_ACQUIRE);
-    return input->session->dropped[drops % 2].lane == (uint64_t)lane->number + 1;
 }
 
 /* Lanes without a valid file are left out. */
@@ -139,15 +116,15 @@ static void write_lanes(struct writer *writer)
     for (size_t i = 0; i < input->lane_count; i++) {
         struct ring_lane ring;
         struct error err;
-        if (is_dropped(input, &input->lanes[i]))
-            continue;
-        if (!open_lane(&ring, input, i, &err)) {
-            note_skipped(input, &err);
+        if (!session_open_lane(input, &input->lanes[i], &ring, &err)) {
+            session_note_skipped(input, &err);
             continue;
         }
-        write_lane(writer, &ring.header);
+        if (ring.header.magic != 0) {
+            write_lane(writer, &ring.header);
+            input->lanes[count++] = input->lanes[i];
+        }
         ring_lane_close(&ring);
-        input->lanes[count++] = input->lanes[i];
     }
     input->lane_count = count;
     for (size_t i = 0; i < count; i++)
@@ -224,7 +201,7 @@ static uint64_t copy_samples(struct writer *writer, int from, uint64_t size)
 
 static bool skip_samples(struct writer *writer, const struct error *problem)
 {
-    note_skipped(writer->input, problem);
+    session_note_skipped(writer->input, problem);
     return false;
 }
 
@@ -377,22 +354,14 @@ static bool write_info(struct writer *writer, const bool is_there[static RECORD_
     return encode_commit(&writer->file, err);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const struct session_lane *left = a, *right = b;
-    return (left->number > right->number) - (left->number < right->number);
-}
-
 bool session_write(struct session_input *input, const struct session_output *output,
                    struct error *err)
 {
-    struct writer *writer = calloc(1, sizeof *writer);
+    struct writer *writer = session_list_lanes(input) ? calloc(1, sizeof *writer) : NULL;
     if (!writer)
         return error_set(err, "there is no memory to write a capture");
     writer->input = input;
     writer->output = output;
-    if (input->lane_count > 0)
-        qsort(input->lanes, input->lane_count, sizeof *input->lanes, by_number);
     clock_map_make(&writer->clock, input->session);
     bool is_there[RECORD_FILES] = {[RECORD_EVENTS] = true};
     bool ok = write_ntrace(writer, err) &&

@@ -8,10 +8,15 @@
 #include "record/encode.h"
 #include "record/ring_read.h"
 
+enum { SESSION_MOST_LANES = 1 << 21 };
+
+/* Where a lane is, and what is in it. */
 struct session_lane {
+    const struct ring_header *header; /* in this program; NULL: in a file */
     uint32_t number;
-    const struct ring_header *header; /* NULL: to be read from rings/lane_<number> */
-    uint64_t recorded, kept;          /* events; filled in */
+    uint32_t pack;           /* its number plus 1; 0: in lane_<number> */
+    uint64_t at;             /* in the pack */
+    uint64_t recorded, kept; /* events; filled in */
 };
 
 struct session_input {
@@ -20,15 +25,36 @@ struct session_input {
     const struct ring_session *session;
     const struct ring_names *names;
     size_t names_size; /* bytes that may be looked at */
-    struct session_lane *lanes;
-    size_t lane_count;
     bool recovered;
+    /* Lanes and packs, by session_add_*. */
+    struct session_lane *lanes;
+    uint32_t *packs;
+    size_t lane_count, lane_capacity, pack_count, pack_capacity;
+    bool is_out_of_memory;
+    /* Where the lanes of packs end that were looked at, and the pack that is open. */
+    uint32_t last_pack, open_pack; /* open_pack: its number plus 1 */
+    uint64_t last_at;
+    struct ring_pack_file pack;
+    bool is_listed; /* the lanes are complete and sorted */
     /* Filled in: events of all lanes and those no ring has, those that are kept, files that are not
      * what they should be and what is wrong with the first of them. */
     uint64_t recorded, kept;
     size_t skipped;
     struct error first_skipped;
 };
+
+/* In any order. */
+void session_add_lane(struct session_input *input, uint32_t number,
+                      const struct ring_header *header);
+void session_add_pack(struct session_input *input, uint32_t number);
+/* Adds the lanes of all packs, sorts them by their numbers, and leaves out those that count as lost
+ * already. False when there is no memory. */
+bool session_list_lanes(struct session_input *input);
+bool session_open_lane(struct session_input *input, struct session_lane *known,
+                       struct ring_lane *lane, struct error *err);
+void session_note_skipped(struct session_input *input, const struct error *problem);
+/* Frees what was added. */
+void session_free_lanes(struct session_input *input);
 
 /* Where session files go: to a directory, or each to a file that is open already. */
 struct session_output {

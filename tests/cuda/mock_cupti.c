@@ -31,15 +31,35 @@ static struct {
     callback call;
     void *user;
     bool kinds[KINDS], calls[2][CALLS], left_out[2][CALLS], resources[64];
-    bool is_zeroed, is_held;
+    bool is_zeroed, is_held, is_destroyed;
     uint8_t *buffer;
     size_t size, used, dropped;
     uint64_t (*clock)(void);
 } mock = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* ---- Its life ------------------------------------------------------------------------------ */
+
+/* Like the real one, it is destroyed by a handler of exit that it registers when it is loaded: a
+ * call after that crashes the program. */
+static void destroy(void)
+{
+    mock.is_destroyed = true;
+}
+
+__attribute__((constructor)) static void be_loaded(void)
+{
+    atexit(destroy);
+}
+
+static void must_live(void)
+{
+    if (mock.is_destroyed)
+        abort();
+}
+
 /* ---- Calls --------------------------------------------------------------------------------- */
 
-#define called(...) mock_called("MOCK_CUPTI_LOG", "MOCK_CUPTI_ERRORS", __VA_ARGS__)
+#define called(...) (must_live(), mock_called("MOCK_CUPTI_LOG", "MOCK_CUPTI_ERRORS", __VA_ARGS__))
 
 #define RETURN_ERROR(...)                                                                          \
     do {                                                                                           \

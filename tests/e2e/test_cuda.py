@@ -33,6 +33,7 @@ class Machine:
         self.compile("libcupti.so.13", "-shared", MOCKS / "mock_cupti.c", MOCKS / "mock_pm.c")
         self.compile("libnvidia-ml.so.1", "-shared", MOCKS / "mock_nvml.c")
         self.compile("player", MOCKS / "player.c", MOCKS / "nvtx_client.c")
+        self.compile("nvtx_rough", MOCKS / "nvtx_rough.c", MOCKS / "nvtx_client.c")
         self.library = build / "lib" / "libkymo-cuda.so"
 
     def compile(self, target, *arguments):
@@ -53,6 +54,13 @@ class Machine:
         file.write_text("\n".join(script) + "\n")
         return subprocess.Popen([self.folder / "player", file], env=self.environment(out, **variables), text=True,
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def annotate(self, out, *arguments, **variables):
+        """Runs nvtx_rough: what it printed."""
+        result = subprocess.run([self.folder / "nvtx_rough", *arguments], env=self.environment(out, **variables), text=True,
+                                capture_output=True)
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout.splitlines()
 
     def play(self, out, script, code=0, **variables):
         """Runs it to its end: what it wrote to standard output and standard error."""
@@ -228,6 +236,28 @@ def test_categories_and_threads_have_the_names_they_are_given(kymo, machine, tmp
     (events,) = [lane for lane in schema.events(trace) if lane]
     assert [event["args"][1] for event in events] == [["category", 4, "input pipeline"], ["category", 2, 7]]
     assert [lane.name for lane in trace.lanes] == ["trainer"]
+
+
+@pytest.mark.parametrize("recording", ["0", "1"])
+def test_a_thread_that_annotates_leaves_no_memory_behind(kymo, machine, tmp_path, recording):
+    """A stack of ranges has 17 KB. In `make soak` there are threads for as long as it lasts."""
+    soak = {name: os.environ[name] for name in ["KYMO_SOAK_SECONDS"] if name in os.environ}
+    (grown,) = machine.annotate(tmp_path, "threads", "500", NEURON_RT_INSPECT_ENABLE=recording, **soak)
+    assert int(grown) < 300_000
+
+
+def test_what_programs_leave_out_or_get_wrong_is_no_crash(kymo, machine, tmp_path):
+    printed = machine.annotate(tmp_path, "nulls", NEURON_RT_INSPECT_EVENT_FILTER_TYPE="^nrt_execute")
+    nothing = ["registered 0"] * 4 + ["created 0"] * 2
+    assert [text for text in printed if not text.startswith("p")] == nothing
+    balanced = ["pushed to 0", "popped to 0"]
+    assert [text for text in printed if text.startswith("p")] == balanced * (3 + 7) + [
+        "popped to -1", "popped to -1", "popped to 0", "popped to -1"]
+    (session,) = sessions(tmp_path)
+    (events,) = [lane for lane in schema.events(schema.load(session, "ntrace", "Ntrace")) if lane]
+    begun = [e for e in events if e["phase"] != 2]
+    assert {e["name"] for e in begun} == {"(no name)", "deep"}
+    assert [e["args"] for e in begun if e["args"]] == [[["domain", 4, "own"]]] * 7
 
 
 def test_threads_with_calls_have_the_names_the_kernel_has_for_them(kymo, machine, tmp_path):

@@ -82,9 +82,10 @@ def test_graphs_can_be_recorded_as_a_whole(inspect, how):
 
 def test_limits_keep_the_first_records_and_count_the_others(inspect):
     script = ["init", *(kernel(i) for i in range(10)), COPY, *[CALL] * 6]
-    _, trace = inspect(script, "--gpu-max-activity-api-events", "7", "--gpu-max-callback-api-events", "2")
+    result, trace = inspect(script, "--gpu-max-activity-api-events", "7", "--gpu-max-callback-api-events", "2")
     assert [k["correlation"] for k in trace.kernels()] == list(range(7))
     assert len(trace.found("runtime_call")) == 2 and trace.lost == 3 + 1 + 4
+    assert "8 trace events were dropped during capture" in result.stderr
 
 
 def test_calls_are_recorded_by_choice(inspect):

@@ -455,6 +455,45 @@ never()
 
 
 @EACH
+def test_a_thread_that_begins_while_tracing_starts_leaves_no_lane_behind(tmp_path, interpreter):
+    """It is adopted before the list of threads is made, and again afterwards. A lane that stays has a mapping of 32 MB."""
+    program = tmp_path / "program.py"
+    program.write_text(LOAD + f'''
+import threading
+def mapped():
+    with open("/proc/self/maps") as maps:
+        return maps.read().count("/rings/lane_")
+def call():
+    return 1
+def work(begun, end):
+    call()
+    begun.set()
+    end.wait()
+original = threading.setprofile
+threads = []
+def setprofile(function):
+    original(function)
+    if function:
+        begun, end = threading.Event(), threading.Event()
+        threads.append((threading.Thread(target=work, args=(begun, end)), end))
+        threads[-1][0].start()
+        begun.wait()
+threading.setprofile = setprofile
+_kymo.start({str(tmp_path / "out")!r})
+for _ in range(5):
+    _kymo.trace_frames()
+    _kymo.stop_frames()
+    for thread, end in threads:
+        end.set()
+        thread.join()
+    threads.clear()
+print(mapped())  # that of the main thread itself
+_kymo.stop()
+''')
+    assert run_python(interpreter, program) == "1\n"
+
+
+@EACH
 def test_what_is_wrong_is_refused(tmp_path, interpreter):
     program = tmp_path / "program.py"
     program.write_text(LOAD + f'''

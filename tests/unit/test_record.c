@@ -372,69 +372,6 @@ TEST(captures_begin_and_end_under_threads_that_never_pause)
         pthread_join(threads[i], NULL);
 }
 
-static size_t lines_of(const char *path)
-{
-    size_t lines = 0;
-    FILE *file = fopen(path, "r");
-    for (int c; file && (c = fgetc(file)) != EOF;)
-        lines += c == '\n';
-    if (file)
-        fclose(file);
-    return lines;
-}
-
-static size_t open_files(void)
-{
-    size_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (readdir(folder))
-        count++;
-    closedir(folder);
-    return count;
-}
-
-static void *record_one(void *number)
-{
-    KYMO_INSTANT("one", kymo_int("number", (int64_t)(intptr_t)number));
-    return NULL;
-}
-
-static void come_and_go(intptr_t from, intptr_t count)
-{
-    for (intptr_t i = from; i < from + count; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, record_one, (void *)i), 0);
-        pthread_join(thread, NULL);
-    }
-}
-
-TEST(a_thousand_threads_come_and_go_and_leave_nothing_behind_but_their_events)
-{
-    start(state, 1000000);
-    come_and_go(0, 10);
-    size_t maps = lines_of("/proc/self/maps"), files = open_files();
-    come_and_go(10, 990);
-    assert_in_range(lines_of("/proc/self/maps"), 0, maps + 5);
-    assert_int_equal(open_files(), files);
-    struct ntrace trace = stop();
-    assert_int_equal(trace.events.count, 1000);
-    assert_int_equal(trace.lost, 0);
-    for (size_t i = 0; i < 1000; i++)
-        assert_int_equal(trace.args.items[i].value, i);
-    model_free(&trace);
-}
-
-TEST(of_very_many_threads_the_oldest_go_and_are_counted)
-{
-    start(state, 1000);
-    come_and_go(0, 4100);
-    struct ntrace trace = stop();
-    assert_int_equal(trace.recorded, 4100);
-    assert_int_equal(trace.kept, 4096);
-    assert_int_equal(trace.args.items[0].value, 4);
-    model_free(&trace);
-}
-
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
 int main(void)
@@ -450,8 +387,6 @@ int main(void)
         WITH_FOLDER(captures_of_one_process_lie_side_by_side_and_share_the_numbers_of_names),
         WITH_FOLDER(threads_record_at_once_and_every_event_is_kept_or_counted),
         WITH_FOLDER(captures_begin_and_end_under_threads_that_never_pause),
-        WITH_FOLDER(a_thousand_threads_come_and_go_and_leave_nothing_behind_but_their_events),
-        WITH_FOLDER(of_very_many_threads_the_oldest_go_and_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

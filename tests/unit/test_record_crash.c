@@ -544,7 +544,7 @@ static void *record_in_thread(void *number)
     return NULL;
 }
 
-/* A session directory with rings of four lanes. */
+/* A session directory with a ring and a pack of three lanes. */
 static void leave_rings(void **state, char directory[static 4096])
 {
     pid_t child = fork();
@@ -578,7 +578,7 @@ static bool convert_into_nothing(const char *directory, struct record_summary *s
 
 TEST(rings_with_any_damage_are_read_or_refused_but_never_believed_blindly)
 {
-    static const char *const names[] = {"session", "names", "lane_0", "lane_1"};
+    static const char *const names[] = {"session", "names", "lane_0", "pack_0"};
     struct rng rng = {9};
     for (int round = 0; round < 60; round++) {
         char directory[4096], path[8192];

@@ -448,65 +448,6 @@ TEST(a_program_may_fork_while_its_threads_record)
     model_free(&trace);
 }
 
-/* ---- Counts -------------------------------------------------------------------------------- */
-
-enum { EVENTS_OF_A_THREAD = 10, MAX_FILES = 4096 };
-static _Atomic uint64_t *finished;
-
-static void *record_a_few(void *unused)
-{
-    for (uint64_t i = 0; i < EVENTS_OF_A_THREAD; i++) {
-        record_number(i);
-        ++*finished;
-    }
-    return unused;
-}
-
-static void make_threads(void **state)
-{
-    start_in(state, 1000);
-    for (;;) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, record_a_few, NULL) == 0)
-            pthread_join(thread, NULL);
-    }
-}
-
-static void kill_making_threads(void **state, struct rng *rng)
-{
-    *finished = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        make_threads(state);
-    }
-    while (*finished < (MAX_FILES + 100) * EVENTS_OF_A_THREAD)
-        usleep(1000);
-    usleep((useconds_t)rng_below(rng, 50000));
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    char directory[4096];
-    struct ntrace trace;
-    snprintf(directory, sizeof directory, "%s/i-test_pid_%d", ((struct scratch *)*state)->path,
-             (int)child);
-    read_session(&trace, directory);
-    assert_true(trace.lost > 0);
-    assert_in_range(trace.recorded, *finished, *finished + 1);
-    model_free(&trace);
-    nftw(directory, scratch_remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-TEST(a_kill_loses_no_count_of_dropped_threads)
-{
-    struct rng rng = {2};
-    finished =
-        mmap(NULL, sizeof *finished, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(finished != MAP_FAILED);
-    for (int round = 0; round < (IS_SANITIZED ? 1 : 2); round++)
-        kill_making_threads(state, &rng);
-    munmap((void *)finished, sizeof *finished);
-}
-
 /* ---- Texts --------------------------------------------------------------------------------- */
 
 /* More than the recorder's file of names holds. */
@@ -600,7 +541,6 @@ int main(void)
         WITH_FOLDER(signal_handlers_may_exit_in_the_middle_of_an_event),
         WITH_FOLDER(a_program_may_exit_while_its_threads_record),
         WITH_FOLDER(a_program_may_fork_while_its_threads_record),
-        WITH_FOLDER(a_kill_loses_no_count_of_dropped_threads),
         WITH_FOLDER(events_that_are_kept_keep_their_texts_however_many_there_were),
         WITH_FOLDER(a_text_too_long_for_a_ring_is_cut_visibly_and_counted),
     };
