@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RING_FILES = 7, MAX_FILE_SIZE = 128 << 10 };
+enum { RING_FILES = 8, MAX_FILE_SIZE = 128 << 10 };
 
 struct piece {
     uint8_t file, unused;
@@ -22,7 +22,7 @@ struct piece {
 };
 
 static const char *const ring_files[RING_FILES] = {
-    "session", "names", "lane_0", "lane_1", "cpu_util.pb", "host_mem.pb", "gpu_trace.pb"};
+    "session", "names", "lane_0", "lane_1", "cpu_util.pb", "host_mem.pb", "gpu_trace.pb", "pack_0"};
 static char directory[64];
 
 static void remove_directory(void)

@@ -11,6 +11,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OUT = ROOT / "fuzz" / "corpus" / "recording" / "rings"
 FILES = ["session", "names", "lane_0", "lane_1", "cpu_util.pb", "host_mem.pb"]
+PACK = 7  # the number of pack_0 in fuzz_recording.c
+HEADER, RECORD = 192, 32  # of a lane in a pack; ring.h
 GAP = 64  # zeros that end a piece
 
 
@@ -26,6 +28,15 @@ def pieces(number, data):
         end = min(end if end >= 0 else len(data), at + 0xFFFF)
         yield struct.pack("<BxHI", number, end - at, at) + data[at:end]
         at = end
+
+
+def pack_of(lane, number):
+    """A pack with a copy of a lane, as if its thread had ended."""
+    slots, head = struct.unpack_from("<2Q", lane, 120)
+    copy = bytearray(lane[:HEADER] + lane[4096 : 4096 + min(slots, head) * RECORD])
+    struct.pack_into("<I", copy, 20, number)
+    version = lane[8:12]
+    return struct.pack("<Q4sIQ40x", 0x314B41504F4D594B, version, 0, 64 + len(copy)) + bytes(copy)
 
 
 def main():
@@ -47,6 +58,8 @@ def main():
                 data = data[: 64 << 10]
                 seed += struct.pack("<BxHI", number, 1, len(data) - 1) + b"\0"
             seed += b"".join(pieces(number, data))
+        pack = pack_of((rings / "lane_0").read_bytes(), 2)
+        seed += struct.pack("<BxHI", PACK, 1, len(pack) - 1) + b"\0" + b"".join(pieces(PACK, pack))
         size = (rings / "session").stat().st_size
         OUT.write_bytes(seed + struct.pack("<BxHI", 0, 1, size - 1) + b"\0")
 

@@ -12,7 +12,6 @@
 enum {
     MOST_FILES = 4096, /* beyond, the oldest go */
     MOST_LANES = 1 << 20,
-    PACK_SIZE = 4 << 20,
     PACK_PIECE = 256 << 10,     /* reserved at once */
     LARGEST_PACKED = 256 << 10, /* what is copied while other threads wait: 8,000 records, 20 us */
 };
@@ -101,7 +100,7 @@ static bool open_pack(void)
 {
     char path[PATH_MAX];
     pack_path(path, ended.packs);
-    if (!region_create(&ended.region, path, PACK_SIZE, PACK_PIECE, NULL))
+    if (!region_create(&ended.region, path, RING_PACK_SIZE, PACK_PIECE, NULL))
         return false;
     ended.pack = (struct ended){.number = ended.packs++, .is_pack = true};
     struct ring_pack *header = pack_header();
@@ -126,11 +125,11 @@ static bool pack_has_room(uint64_t size)
     uint64_t end = pack_header()->used + size;
     if (end <= ended.region.ready)
         return true;
-    if (end > PACK_SIZE)
+    if (end > RING_PACK_SIZE)
         return false;
     pack_path(path, ended.pack.number);
     end = (end + PACK_PIECE - 1) / PACK_PIECE * PACK_PIECE;
-    return region_reserve(&ended.region, path, end < PACK_SIZE ? end : PACK_SIZE);
+    return region_reserve(&ended.region, path, end < RING_PACK_SIZE ? end : RING_PACK_SIZE);
 }
 
 /* In this order a program may be killed anywhere: the lane is in the pack as a whole or not at all,

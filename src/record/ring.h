@@ -60,6 +60,7 @@ enum {
     RING_MOST_ARGS = 16, /* of one event */
     RING_CLOCK_SAMPLES = 1000,
     RING_LANE_NAME = 64,
+    RING_PACK_SIZE = 4 << 20,                                    /* of a pack at most */
     RING_NAMES_SIZE = 64 << 20,                                  /* of the file of names at most */
     RING_CHARS_SIZE = 30,                                        /* of text in one record */
     RING_MOST_CHARS = RING_GUARD - 1 - (RING_MOST_ARGS + 1) / 2, /* records of an event's texts */
@@ -148,7 +149,7 @@ struct ring_header {
 };
 
 struct ring_pack {
-    uint64_t magic; /* 0: the program was killed before it put anything in */
+    uint64_t magic; /* 0, as in a lane: the program was killed while it made the file */
     uint32_t version, number;
     uint64_t used; /* bytes, this header included */
     uint64_t unused[5];

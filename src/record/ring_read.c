@@ -113,21 +113,21 @@ void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header)
     lane->records = (const struct ring_record *)((const uint8_t *)header + RING_HEADER_SIZE);
 }
 
-/* Reads the header; its magic number is 0 when the program was killed before it was written. */
+/* Reads the header. */
 static const char *ring_problem(struct ring_lane *lane)
 {
     const struct ring_header *header = &lane->header;
-    if (!ring_file_read(lane->fd, &lane->header, sizeof *header, lane->at))
+    if (!ring_file_read(lane->fd, &lane->header, sizeof *header, lane->at)) {
+        lane->header.magic = UINT64_MAX; /* not 0, which says something */
         return "cannot read";
-    if (header->magic == 0)
-        return NULL;
+    }
     if (header->magic != RING_LANE_MAGIC || header->record_size != sizeof(struct ring_record))
         return "not a ring";
     return header->version == RING_VERSION ? NULL : "the version of the ring is not supported";
 }
 
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
-                    struct error *err)
+                    uint64_t slots, struct error *err)
 {
     char name[32];
     uint64_t size;
@@ -137,13 +137,14 @@ bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, 
     if (lane->fd < 0 || size == 0)
         return lane->fd >= 0;
     const struct ring_header *header = &lane->header;
-    const char *problem =
-        size < RING_HEADER_SIZE ? "too short for a ring file" : ring_problem(lane);
-    if (!problem && header->magic == 0)
+    bool is_short = size < RING_HEADER_SIZE;
+    uint64_t room = is_short ? 0 : (size - RING_HEADER_SIZE) / sizeof(struct ring_record);
+    const char *problem = is_short ? "too short for a ring file" : ring_problem(lane);
+    if (problem && header->magic == 0 && room == slots)
         return true;
     if (!problem && header->number != number)
         problem = "is the ring of another lane";
-    if (!problem && header->slots > (size - RING_HEADER_SIZE) / sizeof(struct ring_record))
+    if (!problem && header->slots > room)
         problem = "is shorter than its header says";
     if (!problem)
         return true;
@@ -172,7 +173,7 @@ bool ring_pack_open(struct ring_pack_file *pack, const struct ring_directory *ri
     const char *problem = NULL;
     if (size >= sizeof header && !ring_file_read(pack->fd, &header, sizeof header, 0))
         problem = "cannot read";
-    else if (header.magic != 0 && header.magic != RING_PACK_MAGIC)
+    else if (size > RING_PACK_SIZE || (header.magic != 0 && header.magic != RING_PACK_MAGIC))
         problem = "not a pack of rings";
     else if (header.magic != 0 && header.version != RING_VERSION)
         problem = "the version of the pack is not supported";
@@ -198,7 +199,7 @@ uint64_t ring_lane_packed(struct ring_lane *lane, const struct ring_pack_file *p
     const struct ring_header *header = &lane->header;
     *lane = (struct ring_lane){
         .fd = pack->fd, .is_packed = true, .at = at, .first = at + sizeof *header};
-    if (lane->first > pack->end || ring_problem(lane) != NULL || header->magic == 0)
+    if (lane->first > pack->end || ring_problem(lane) != NULL)
         return 0;
     uint64_t records = header->head < header->slots ? header->head : header->slots;
     if (records > (pack->end - lane->first) / sizeof(struct ring_record))

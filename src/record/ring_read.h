@@ -32,17 +32,17 @@ bool ring_file_read(int fd, void *to, size_t size, uint64_t offset);
 
 /* A lane, in the program that writes it, in a file or in a pack. */
 struct ring_lane {
-    /* As it was when the lane was opened; with magic 0 it has not begun, and there are no events.
-     */
-    struct ring_header header;
+    struct ring_header header;         /* as it was when the lane was opened */
     const struct ring_record *records; /* NULL: in the file */
     int fd;
     bool is_packed;
     uint64_t at, first; /* where the header and the first slot are in the file */
 };
 void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header);
+/* `slots`: those of a file that the program was killed while making. There is nothing in it, and
+ * its magic number is 0. */
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
-                    struct error *err);
+                    uint64_t slots, struct error *err);
 void ring_lane_close(struct ring_lane *lane);
 
 /* A pack, which must outlive its lanes. */

@@ -239,7 +239,8 @@ bool session_open_lane(struct session_input *input, struct session_lane *known,
         return true;
     }
     if (!known->pack) {
-        if (ring_lane_open(lane, &input->rings, known->number, err))
+        if (ring_lane_open(lane, &input->rings, known->number,
+                           input->session->lane_records + RING_GUARD, err))
             return true;
         follow(input);
     }
