@@ -170,7 +170,7 @@ void remove_upwards(const char *dataset, const char *path, unsigned levels)
     bool is_first = true, is_gone = true;
     for (; is_gone && levels > 0; levels--, is_first = false) {
         char *slash = strrchr(above, '/');
-        const char *name = slash ? slash + 1 : path;
+        const char *name = slash ? slash + 1 : above;
         if (slash)
             *slash = '\0';
         int parent = place_open(dataset, slash ? above : "", false);
