@@ -2,6 +2,8 @@
  * Starts processes. A command runs in a vfork: it shares the parent's memory until its exec, so
  * that starting one costs the same in a process of any size, and handlers of pthread_atfork, which
  * in users' programs may do anything, do not run. Code between the two may use system calls only.
+ * ThreadSanitizer and Valgrind make a fork of it: there a command that cannot be run has started,
+ * and ends with exit code 127.
  */
 #include "base/child.h"
 
@@ -11,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -57,8 +58,7 @@ struct start {
     const struct child_command *command;
     char *const *environment;
     pid_t parent;
-    volatile int *problem; /* in memory that is shared even where vfork is made a fork, as by
-                              ThreadSanitizer and Valgrind */
+    volatile int *problem;
 };
 
 /* All signals are blocked here: no handler of the parent runs in the child. */
@@ -158,7 +158,7 @@ static _Noreturn void become(const struct start *start)
 /* A frame of its own: the child overwrites what is below it on the stack. */
 __attribute__((noinline)) static pid_t split(const struct start *start)
 {
-    pid_t id = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): see above */
+    pid_t id = vfork(); /* NOLINT(*vfork,bugprone-unsafe-functions): see above */
     if (id == 0)
         become(start); /* NOLINT(clang-analyzer-unix.Vfork) */
     return id;
@@ -183,18 +183,14 @@ static int start_quietly(const struct start *start, pid_t *id)
 
 int child_exec(const struct child_command *command, pid_t *id)
 {
-    void *shared =
-        mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED)
-        return errno;
+    volatile int failure = 0;
     struct start start = {.command = command,
                           .environment = command->environment ? command->environment : environ,
                           .parent = getpid(),
-                          .problem = shared};
+                          .problem = &failure};
     int problem = start_quietly(&start, id);
     if (problem)
         *id = -1;
-    munmap(shared, sizeof(int));
     return problem;
 }
 

@@ -38,6 +38,7 @@ static void find_package(void)
 static bool spawn(pid_t *process, const char *const *arguments, int requests, int replies,
                   struct error *err)
 {
+    find_package(); /* changes the environment: first */
     const char *named = getenv("KYMO_PYTHON"), *python = named && *named ? named : "python3";
     ARRAY(const char *) all = {0};
     const char *const first[] = {python, "-m", MODULE_NAME};
@@ -46,7 +47,6 @@ static bool spawn(pid_t *process, const char *const *arguments, int requests, in
     for (; *arguments; arguments++)
         *array_push(&all) = *arguments;
     *array_push(&all) = NULL;
-    find_package();
     const struct child_command command = {.program = python,
                                           .arguments = all.items,
                                           .files = {requests, replies, CHILD_SAME, CHILD_NONE},
