@@ -5,11 +5,12 @@
 # this repository (committed files) there, --copy a file. Package registries are configured as on this machine:
 # apt sources and proxies, pip and npm settings, certificates. Needs root and debootstrap.
 #
-# KYMO_CHROOT_DIR (/var/tmp/kymo-chroots) caches an archive of each suite and downloaded packages. All mounts and
-# processes are in separate namespaces: the kernel cleans them up when this script ends for any reason.
+# KYMO_CHROOT_DIR (/var/cache/kymo-chroots) caches an archive of each suite and downloaded packages, which root runs:
+# nobody else may be able to write there. All mounts and all programs of the chroot are in separate namespaces: the
+# kernel cleans them up when this script ends for any reason.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-folder=${KYMO_CHROOT_DIR:-/var/tmp/kymo-chroots}
+folder=${KYMO_CHROOT_DIR:-/var/cache/kymo-chroots}
 base_packages=ca-certificates,git,make,sudo
 
 say() { echo "chroot: $*" >&2; }
@@ -19,7 +20,27 @@ fail() {
     exit 1
 }
 
-# On the host: creates the tree, starts the command in it, removes it.
+# On the host: makes a folder for the tree, starts the rest, removes the folder.
+
+# Only root may be able to write in the folder, or to put another in its place: folders above it in which others may
+# write must have the sticky bit.
+make_folder() {
+    local path owner mode allowed=0
+    mkdir -p -m 700 "$folder"
+    path=$(realpath "$folder")
+    while :; do
+        read -r owner mode < <(stat -c '%u 0%a' "$path")
+        [ "$owner" = 0 ] || fail "$path does not belong to root; set KYMO_CHROOT_DIR to a folder that does"
+        [ $((mode & 022)) = 0 ] || [ $((mode & allowed)) != 0 ] ||
+            fail "others may write in $path; set KYMO_CHROOT_DIR to a folder where only root may"
+        [ "$path" != / ] || break
+        path=$(dirname "$path")
+        allowed=01000
+    done
+}
+
+# Before a command that gets namespaces of its own.
+apart=(unshare --mount --pid --fork --kill-child --)
 
 install_debootstrap() {
     command -v debootstrap >/dev/null && return
@@ -56,12 +77,13 @@ write_apt_settings() {
 }
 
 make_base() {
-    local archive=$1 work
+    local work
+    install_debootstrap
     work=$(mktemp -d "$folder/base.XXXXXX")
     chmod 755 "$work" # it becomes the root folder, for users too
     trees+=("$work")
     say "making Debian $suite (once)"
-    if ! debootstrap --variant=minbase --include="$base_packages" "$suite" "$work" \
+    if ! "${apart[@]}" debootstrap --variant=minbase --include="$base_packages" "$suite" "$work" \
         "$(mirror "" http://deb.debian.org/debian)" >"$folder/debootstrap.log" 2>&1; then
         tail "$folder/debootstrap.log" >&2
         fail "debootstrap failed"
@@ -85,9 +107,9 @@ copy_settings() {
 }
 
 make_tree() {
-    local tree=$1 archive=$folder/$suite-$(dpkg --print-architecture 2>/dev/null || uname -m).tar home=/root
-    [ -f "$archive" ] || make_base "$archive"
+    local tree=$1 home=/root
     tar -C "$tree" --numeric-owner -xf "$archive"
+    mount_all "$tree"
     write_apt_settings "$tree"
     echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/99-no-sync" # the tree is disposable
     if [ "$user" != root ]; then
@@ -169,7 +191,6 @@ host_environment() {
 enter() {
     local tree=$1 home=/root as=()
     shift
-    mount_all "$tree"
     if [ "$user" != root ]; then
         home=/home/$user
         as=(setpriv "--reuid=$user" "--regid=$user" --init-groups)
@@ -202,25 +223,28 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || fail "which command? --help shows how to call this"
 [ "$(id -u)" = 0 ] || fail "this needs root"
+archive=$folder/$suite-$(dpkg --print-architecture 2>/dev/null || uname -m).tar
 if [ -n "$inside" ]; then
+    make_tree "$inside"
     enter "$inside" "$@"
     exit
 fi
 
 trees=()
 child=
-mkdir -p "$folder"
-install_debootstrap
+make_folder
 trap remove_trees EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 tree=$(mktemp -d "$folder/tree.XXXXXX")
 trees+=("$tree")
-make_tree "$tree"
-options=(--suite "$suite")
+[ -f "$archive" ] || make_base
+options=(--suite "$suite" --inside "$tree")
 [ "$user" = root ] || options+=(--user)
+[ -z "$clone" ] || options+=(--clone)
+for file in "${copies[@]}"; do options+=(--copy "$file"); done
 # In the background, so the traps above act at once; with standard input.
-unshare --mount --pid --fork --kill-child -- "${BASH_SOURCE[0]}" "${options[@]}" --inside "$tree" -- "$@" <&0 &
+"${apart[@]}" "${BASH_SOURCE[0]}" "${options[@]}" -- "$@" <&0 &
 child=$!
 status=0
 wait "$child" || status=$?

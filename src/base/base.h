@@ -12,6 +12,7 @@
 #include "base/arithmetic.h"
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/child.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"

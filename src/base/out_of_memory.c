@@ -26,7 +26,7 @@ static _Noreturn void exit_with(const char *text)
 
 void mem_exhausted(void)
 {
-    exit_with("kymo: out of memory; nothing was written\n");
+    exit_with("kymo: " OUT_OF_MEMORY "; nothing was written\n");
 }
 
 void mem_out_of_space(const char *directory)

@@ -5,6 +5,7 @@
 #define KYMO_BASE_OUT_OF_MEMORY_H
 
 /* Also for libraries that report allocation failures themselves. */
+#define OUT_OF_MEMORY "out of memory" /* what it says */
 _Noreturn void mem_exhausted(void);
 _Noreturn void mem_out_of_space(const char *directory);
 /* Called before the program ends; it may not allocate. */

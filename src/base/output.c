@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,12 +26,22 @@ void output_memory(struct output *out)
     out->data = mem_alloc(out->capacity);
 }
 
-/* The permissions a new file would get from open(); mkstemp gives 0600. */
-static mode_t default_mode(void)
+/* Like mkostemp, with permissions that the kernel limits by the umask: a process can read that only
+ * by changing it, for all of its threads. */
+static int create_unique(char *path, mode_t mode)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
+    enum { TRIES = 100, DIGITS = 36 };
+    int fd = -1;
+    errno = EEXIST;
+    for (int tries = 0; fd < 0 && errno == EEXIST && tries < TRIES; tries++) {
+        uint64_t number;
+        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+            number = (uint64_t)getpid() * TRIES + (uint64_t)tries;
+        for (char *at = path + strlen(path) - strlen("XXXXXX"); *at; at++, number /= DIGITS)
+            *at = "0123456789abcdefghijklmnopqrstuvwxyz"[number % DIGITS];
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    }
+    return fd;
 }
 
 /* Unfinished files, for a signal handler to remove: one for each host that is captured from, at
@@ -65,8 +76,9 @@ void output_remove_unfinished(void)
     }
 }
 
-/* Creates a temporary file next to the one it will replace; symbolic links are followed. */
-static void open_temporary(struct output *out, const char *path, mode_t mode)
+/* Creates a temporary file next to the one it will replace, with the permissions of that, if there
+ * is one; symbolic links are followed. */
+static void open_temporary(struct output *out, const char *path, const struct stat *replaced)
 {
     char *real = realpath(path, NULL);
     const char *target = real ? real : path;
@@ -78,13 +90,12 @@ static void open_temporary(struct output *out, const char *path, mode_t mode)
     sigset_t all, before; /* a signal between creating and listing the file would leave it behind */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    out->fd = mkostemp(out->temporary, O_CLOEXEC);
+    out->fd = create_unique(out->temporary, replaced ? 0600 : 0666);
     if (out->fd >= 0)
         add_unfinished(out->temporary);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (out->fd < 0)
-        return;
-    fchmod(out->fd, mode);
+    if (out->fd >= 0 && replaced)
+        fchmod(out->fd, replaced->st_mode & 07777);
 }
 
 static bool open_file(struct output *out, const char *path, struct error *err)
@@ -97,7 +108,7 @@ static bool open_file(struct output *out, const char *path, struct error *err)
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         out->path = mem_copy_text(path, strlen(path));
     } else {
-        open_temporary(out, path, exists ? status.st_mode & 07777 : default_mode());
+        open_temporary(out, path, exists ? &status : NULL);
     }
     if (out->fd >= 0)
         return true;

@@ -241,12 +241,18 @@ struct serving {
     unsigned long port, api_port; /* SERVING_DEFAULT_PORT if not given */
     const char *host, *token, *token_file, *source_root, *nki_source_root;
     unsigned long upload_limit_gib;
+    unsigned long memory_mib, cpu_s, output_mib; /* limits of processing */
     bool has_no_ui, allows_frames, allows_capture;
     bool is_xprof, forbids_capture; /* of the program xprof */
 };
 #define SERVING_DEFAULT_PORT ULONG_MAX
 #define SERVING_DEFAULTS                                                                           \
-    {.port = SERVING_DEFAULT_PORT, .api_port = SERVING_DEFAULT_PORT, .upload_limit_gib = 64}
+    {.port = SERVING_DEFAULT_PORT,                                                                 \
+     .api_port = SERVING_DEFAULT_PORT,                                                             \
+     .upload_limit_gib = 64,                                                                       \
+     .memory_mib = PROCESSING_MEMORY_MIB,                                                          \
+     .cpu_s = PROCESSING_CPU_S,                                                                    \
+     .output_mib = PROCESSING_OUTPUT_MIB}
 #define SERVING_OPTIONS(serving)                                                                   \
     {"port",        'p',                                                                           \
      OPTION_NUMBER, &(serving).port,                                                               \
@@ -295,6 +301,27 @@ struct serving {
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
          "size limit of all uploads together (default: 64)",                                       \
+         NULL},                                                                                    \
+        {"processing-memory",                                                                      \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &(serving).memory_mib,                                                                    \
+         "MIB",                                                                                    \
+         "memory that processing a capture may take; 0 for no limit (default: 4096)",              \
+         NULL},                                                                                    \
+        {"processing-cpu",                                                                         \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &(serving).cpu_s,                                                                         \
+         "SECONDS",                                                                                \
+         "CPU time that processing a capture may take; 0 for no limit (default: 21600)",           \
+         NULL},                                                                                    \
+        {"processing-output",                                                                      \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &(serving).output_mib,                                                                    \
+         "MIB",                                                                                    \
+         "how much processing a capture may write; 0 for no limit (default: 262144)",              \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_RANK = INT32_MAX };
@@ -150,8 +149,7 @@ static bool list_captures(const char *path, path_list *captures, struct error *e
 /* A process for one capture; no thread runs yet that it could miss. */
 static pid_t start_one(const struct fleet_options *options, const char *path, unsigned long jobs)
 {
-    fflush(stdout);
-    pid_t child = fork();
+    pid_t child = child_fork(SIGTERM);
     if (child != 0)
         return child;
     struct fleet_options own = *options;
@@ -159,13 +157,10 @@ static pid_t start_one(const struct fleet_options *options, const char *path, un
     _exit(add_one(&own, path));
 }
 
-static int wait_for_one(void)
+static bool has_one_failed(void)
 {
-    int status = 0;
-    while (wait(&status) < 0)
-        if (errno != EINTR)
-            return EXIT_FAILED;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+    int status;
+    return child_wait_any(&status) < 0 || !child_has_succeeded(status);
 }
 
 static int add_several(const struct fleet_options *options, const path_list *files)
@@ -176,10 +171,9 @@ static int add_several(const struct fleet_options *options, const path_list *fil
                                                                          : 1;
     unsigned long together = jobs < files->count ? jobs : (unsigned long)files->count;
     size_t running = 0, failed = 0;
-    signal(SIGCHLD, SIG_DFL); /* wait does not report exit codes if it is ignored */
     for (size_t i = 0; i < files->count; i++) {
         if (running == together) {
-            failed += wait_for_one() != EXIT_DONE;
+            failed += has_one_failed();
             running--;
         }
         if (start_one(options, files->items[i], jobs / together) < 0) {
@@ -190,7 +184,7 @@ static int add_several(const struct fleet_options *options, const path_list *fil
         }
     }
     for (; running > 0; running--)
-        failed += wait_for_one() != EXIT_DONE;
+        failed += has_one_failed();
     if (failed > 0)
         log_fatal("%zu of %zu captures could not be added", failed, files->count);
     return failed > 0 ? EXIT_FAILED : EXIT_DONE;

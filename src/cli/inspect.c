@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_RUN = 127, EXIT_BY_SIGNAL = 128, NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
+enum { NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
 #define PYTHON_SCRIPT "kymo/python-start/sitecustomize.py"
 
@@ -36,7 +36,7 @@ const struct command command_inspect = {
              "Each process writes a directory below the output directory, even if it is killed. "
              "View it with kymo view -d DIR.\n\n"
              "The exit status is that of the command, 128 plus the signal number if it was "
-             "killed by a signal, or 127 if it could not be run.",
+             "killed by a signal, 127 if it was not found, or 126 if it could not be run.",
     .usage = "[options] COMMAND [arguments]",
     .examples =
         (const char *const[]){
@@ -178,52 +178,44 @@ static void forward(int number, siginfo_t *info, void *context)
         kill(child, number);
 }
 
+/* Signals that are ignored, as by nohup, stay so, here and in the command. */
 static void forward_signals(void)
 {
     static const int forwarded[] = {SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                     SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
-    struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct sigaction before,
+        action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
-        sigaction(forwarded[i], &action, NULL);
+        if (sigaction(forwarded[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &action, NULL);
 }
 
-/* In the child: execs the command with default signal handling, like a shell. */
-static void exec_command(char **command, const sigset_t *mask, int report)
+/* Runs the command and waits; *status is that of waitpid. Returns the error number if it cannot be
+ * run. */
+static int run(char **command, int *status)
 {
-    static const int handled[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGBUS, SIGXFSZ};
-    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
-        signal(handled[i], SIG_DFL);
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(command[0], command);
-    int problem = errno;
-    ssize_t ignored = write(report, &problem, sizeof problem);
-    (void)ignored;
-    _exit(EXIT_NOT_RUN);
-}
-
-/* Runs the command and waits; *status is that of waitpid. */
-static bool run(char **command, int *status, struct error *err)
-{
-    int report[2], problem = 0;
-    if (pipe2(report, O_CLOEXEC) != 0)
-        return error_set(err, "cannot create a pipe: %s", strerror(errno));
     sigset_t all, before;
+    siginfo_t ended;
+    const struct child_command users = {
+        .program = command[0],
+        .arguments = (const char *const *)(uintptr_t)command,
+        .files = {CHILD_SAME, CHILD_SAME, CHILD_SAME, CHILD_SAME},
+        .is_users = true,
+    };
+    pid_t id;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* no signal may be lost before the fork */
-    child = fork();
-    if (child == 0)
-        exec_command(command, &before, report[1]);
-    problem = child < 0 ? errno : 0;
+    sigprocmask(SIG_SETMASK, &all, &before); /* no signal may be lost before it can be forwarded */
+    int problem = child_exec(&users, &id);
+    child = problem ? 0 : id;
     forward_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
-    close(report[1]);
-    if (child > 0 && read(report[0], &problem, sizeof problem) < 0)
-        problem = 0;
-    close(report[0]);
-    while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
+    if (problem)
+        return problem;
+    while (waitid(P_PID, (id_t)id, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR)
         ;
-    child = 0;
-    return problem == 0 || error_set(err, "cannot run %s: %s", command[0], strerror(problem));
+    child = 0; /* while the number is still its own */
+    child_wait(id, status);
+    return 0;
 }
 
 static void announce(char **command)
@@ -284,7 +276,7 @@ static int64_t now_ns(void)
 static int run_inspected(const struct inspect_options *options, char **command)
 {
     struct error err;
-    char directory[PATH_MAX];
+    char directory[PATH_MAX], end[CHILD_TEXT_SIZE];
     int status = 0;
     if (!make_directory(options->directory, directory, &err) ||
         !set_variables(options, directory, &err)) {
@@ -293,21 +285,20 @@ static int run_inspected(const struct inspect_options *options, char **command)
     }
     announce(command);
     int64_t since_ns = now_ns();
-    if (!run(command, &status, &err)) {
+    int problem = run(command, &status);
+    if (problem) {
+        error_set(&err, "cannot run %s: %s", command[0], strerror(problem));
         print_error(&err);
-        return EXIT_NOT_RUN;
+        return child_unstarted_code(problem);
     }
     if (!conclude(directory, since_ns, &err)) {
         print_error(&err);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        if (child_has_succeeded(status))
             return EXIT_FAILED;
     }
-    if (WIFSIGNALED(status))
-        log_warn("the command was killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) != 0)
-        log_warn("the command failed with exit code %d", WEXITSTATUS(status));
-    return WIFSIGNALED(status) ? EXIT_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+    if (!child_has_succeeded(status))
+        log_warn("the command %s", child_end_text(status, end));
+    return child_exit_code(status);
 }
 
 static int inspect(int count, char **arguments)

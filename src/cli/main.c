@@ -106,6 +106,7 @@ static const struct command *find_command(const char *name)
 
 int main(int count, char **arguments)
 {
+    child_adopt_signals();
     program_name_set(arguments[0]);
     catch_signals();
     if (is_compat_command(program_name()))

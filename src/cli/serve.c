@@ -33,7 +33,7 @@ const struct command command_serve = {
     .run = serve,
 };
 
-enum { MAX_GIB = 1 << 20 };
+enum { MAX_GIB = 1 << 20, MAX_MIB = 1 << 30, MAX_CPU_S = 1 << 30 };
 
 enum { MAX_TOKEN = 256 };
 static char token[MAX_TOKEN + 2];
@@ -107,15 +107,19 @@ int serving_check(const struct command *command, struct serving *serving)
     bool is_port = (serving->port <= UINT16_MAX || serving->port == SERVING_DEFAULT_PORT) &&
                    (serving->api_port <= UINT16_MAX || serving->api_port == SERVING_DEFAULT_PORT);
     bool is_size = serving->upload_limit_gib > 0 && serving->upload_limit_gib <= MAX_GIB;
+    bool are_limits = serving->memory_mib <= MAX_MIB && serving->cpu_s <= MAX_CPU_S &&
+                      serving->output_mib <= MAX_MIB;
     bool is_token = !serving->token || serving->token[0];
     for (const char *at = serving->token; at && *at; at++)
         is_token = is_token && *at > ' ' && *at < 0x7f && !strchr(";,\"\\", *at);
     bool is_host = !serving->host || serving->host[0];
-    if (is_port && is_size && is_token && is_host)
+    if (is_port && is_size && are_limits && is_token && is_host)
         return EXIT_DONE;
     fprintf(stderr, "%s %s: %s\n", program_name(), command->name,
             !is_port   ? "a port must be a number from 0 to 65535"
             : !is_size ? "--upload-limit must be 1 to 1048576 (GiB)"
+            : !are_limits
+                ? "the limits of processing must be at most 1073741824 (MiB or s), 0 for none"
             : !is_host ? "--host must not be empty"
                        : "a token must be printable ASCII without spaces and without ; , \" \\");
     return EXIT_USAGE;
@@ -153,6 +157,12 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .allows_capture = serving->allows_capture,
                                     .forbids_capture = serving->forbids_capture,
                                     .upload_limit = (uint64_t)serving->upload_limit_gib << 30,
+                                    .processing =
+                                        {
+                                            .memory_bytes = (uint64_t)serving->memory_mib << 20,
+                                            .cpu_s = serving->cpu_s,
+                                            .output_bytes = (uint64_t)serving->output_mib << 20,
+                                        },
                                     .version = KYMO_VERSION};
     malloc_trim(0); /* returns memory used by processing to the system */
     if (serve_run(&options, &err))

@@ -127,7 +127,6 @@ static int run_in_child(const char *directory, const char *query, const struct s
                               .value_bytes = QUERY_MAX_VALUE},
                    .address_bytes = QUERY_ADDRESS_SPACE,
                    .seconds = (unsigned)options->timeout_s}};
-    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     struct interrupt *interrupt = interrupt_start(NULL);
     enum sql_outcome outcome = sql_task_run(&task, NULL, out, interrupt_is_pending, NULL, err);
     if (interrupt_stop(interrupt))

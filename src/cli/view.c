@@ -4,6 +4,7 @@
 #include "cli/fleet_options.h"
 #include "cli/view_options.h"
 #include "fleet/fleet.h"
+#include "serve/serve.h"
 
 #include <fcntl.h>
 #include <signal.h>

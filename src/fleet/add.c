@@ -5,6 +5,7 @@
 #include "fleet/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -67,18 +68,22 @@ bool dataset_is_free(const char *dataset, const char *run, int64_t rank, struct 
 }
 
 /* Moves a file; who removes another rank may remove a directory between the two steps. */
-static bool move_file(const char *from, const char *directory, const char *name, struct error *err)
+static bool move_file(const char *dataset, const char *from, const char *directory,
+                      const char *name, struct error *err)
 {
     enum { TRIES = 100 };
-    char *to = path_format("%s/%s", directory, name);
     bool is_moved = false, ok = true;
     for (int tries = 0; ok && !is_moved; tries++) {
-        ok = make_directories(directory, err);
-        is_moved = ok && rename(from, to) == 0;
-        if (ok && !is_moved && (errno != ENOENT || tries == TRIES))
-            ok = error_in_file(err, to, "cannot write: %s", strerror(errno));
+        ok = place_make(dataset, directory, err);
+        int to = ok ? place_open(dataset, directory, false) : -1;
+        is_moved = to >= 0 && renameat(AT_FDCWD, from, to, name) == 0;
+        int problem = errno;
+        if (to >= 0)
+            close(to);
+        if (ok && !is_moved && (problem != ENOENT || tries == TRIES))
+            ok = error_in_file(err, dataset, "cannot write %s/%s: %s", directory, name,
+                               strerror(problem));
     }
-    mem_free(to);
     return ok;
 }
 
@@ -95,10 +100,10 @@ static bool publish_file(const char *dataset, const char *place, const char *sta
     struct text text = text_of(name);
     bool is_table = text_ends(text, TEXT(".parquet"));
     char *from = path_format("%s/%s", staged, name);
-    char *directory = is_table ? path_format("%s/%.*s/%s", dataset,
-                                             (int)(text.size - strlen(".parquet")), name, place)
-                               : path_format("%s/" PROFILE_DIR "/%s", dataset, place);
-    bool ok = move_file(from, directory, is_table ? PART_FILE : name, err);
+    char *directory =
+        is_table ? path_format("%.*s/%s", (int)(text.size - strlen(".parquet")), name, place)
+                 : path_format(PROFILE_DIR "/%s", place);
+    bool ok = move_file(dataset, from, directory, is_table ? PART_FILE : name, err);
     mem_free(directory);
     mem_free(from);
     return ok;

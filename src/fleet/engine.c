@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -379,10 +380,19 @@ static bool lock_directory(struct fleet_analysis *analysis, struct error *err)
     return ok;
 }
 
+/* The server limits the memory of its processes: DuckDB spills before it meets that limit. */
+static size_t engine_memory(void)
+{
+    struct rlimit limit;
+    size_t available = mem_available();
+    bool is_limited = getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur / 2 < available;
+    return is_limited ? (size_t)limit.rlim_cur / 2 : available;
+}
+
 static bool open_engine(struct fleet_analysis *analysis, unsigned threads, struct error *err)
 {
     const char *const directories[] = {analysis->dataset, analysis->directory};
-    const struct sql_limits limits = {.threads = threads, .memory_bytes = mem_available()};
+    const struct sql_limits limits = {.threads = threads, .memory_bytes = engine_memory()};
     return sql_open_directories(&analysis->database, directories, 2, &limits, err) &&
            sql_connect(&analysis->connection, analysis->database, err);
 }

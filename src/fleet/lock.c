@@ -10,49 +10,61 @@
 
 enum { LOCK_TRIES = 400, LOCK_PAUSE_US = 5000 };
 
+/* A profile, or the lock of one. */
+static void remove_staged(const char *dataset, const char *directory, const char *name)
+{
+    int fd = place_open(dataset, directory, false);
+    if (fd < 0)
+        return;
+    if (!remove_profile_at(fd, name))
+        unlinkat(fd, name, 0);
+    close(fd);
+}
+
 /* Removes what was staged for a rank, and what of it is in tables already, if its row of Rank is
  * not. The lock must be held. */
-static void remove_leftovers(const char *dataset, const char *escaped_run, int64_t rank,
-                             const char *directory)
+static void remove_leftovers(const char *dataset, const char *escaped_run, int64_t rank)
 {
     static const char *const prefixes[] = {"instance=", ".instance="};
+    char *directory = path_format(STAGING_DIR "/run=%s/rank=%lld", escaped_run, (long long)rank);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
         name_list instances = {0};
-        names_find(directory, prefixes[i], &instances);
+        place_names(dataset, directory, prefixes[i], &instances);
         char **instance;
         array_each (instance, &instances) {
-            char *staged = path_format("%s/%s%s", directory, prefixes[i], *instance);
+            char *staged = path_format("%s%s", prefixes[i], *instance);
             char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, *instance,
                                       (long long)rank);
             char *file = path_format("%s/" RANK_TABLE "/%s/" PART_FILE, dataset, place);
             if (prefixes[i][0] != '.' && access(file, F_OK) != 0)
                 place_remove(dataset, place);
-            if (!remove_profile(staged))
-                unlink(staged); /* a lock */
+            remove_staged(dataset, directory, staged);
             mem_free(file);
             mem_free(place);
             mem_free(staged);
         }
         names_free(&instances);
     }
-    rmdir(directory);
+    remove_upwards(dataset, directory, 1);
+    mem_free(directory);
 }
 
 bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run, int64_t rank,
                     struct error *err)
 {
     char *escaped = hive_escape(run);
-    char *parent = path_format("%s/" STAGING_DIR "/run=%s", dataset, escaped);
+    char *parent = path_format(STAGING_DIR "/run=%s", escaped);
     *lock = (struct rank_lock){
-        .path = path_format("%s/rank=%lld.lock", parent, (long long)rank),
-        .directory = path_format("%s/rank=%lld", parent, (long long)rank),
+        .path = path_format("%s/%s/rank=%lld.lock", dataset, parent, (long long)rank),
+        .directory = path_format("%s/%s/rank=%lld", dataset, parent, (long long)rank),
         .lock = -1,
     };
+    lock->inside = lock->directory + strlen(dataset) + 1;
     bool ok = true;
     for (int tries = 0; tries < LOCK_TRIES && ok && lock->lock < 0; tries++) {
         if (tries > 0)
             usleep(LOCK_PAUSE_US); /* somebody who cleans up has it for a moment */
-        ok = make_directories(parent, err);
+        ok = place_make(dataset, parent, err);
         if (ok)
             lock->lock = take_lock(lock->path);
         if (ok && lock->lock < 0 && errno != EWOULDBLOCK && errno != ENOENT)
@@ -63,7 +75,7 @@ bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run
                            "rank %lld of run %s is being added or removed by another process",
                            (long long)rank, run);
     if (ok)
-        remove_leftovers(dataset, escaped, rank, lock->directory);
+        remove_leftovers(dataset, escaped, rank);
     else
         rank_lock_drop(lock);
     mem_free(parent);
@@ -95,15 +107,15 @@ bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *
     rank_instances(dataset, escaped_run, rank, &instances);
     for (size_t i = 0; i < instances.count && ok; i++) {
         /* Says what to remove, should this be killed. */
-        char *mark = path_format("%s/instance=%s", lock->directory, instances.items[i]);
+        char *mark = path_format("%s/instance=%s", lock->inside, instances.items[i]);
         char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, instances.items[i],
                                   (long long)rank);
-        ok = make_directories(mark, err);
+        ok = place_check(dataset, place, err) && place_make(dataset, mark, err);
         if (ok) {
             place_remove(dataset, place);
             (*removed)++;
+            remove_upwards(dataset, mark, 1);
         }
-        rmdir(mark);
         mem_free(place);
         mem_free(mark);
     }
@@ -112,11 +124,13 @@ bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *
 }
 
 /* What was staged for ranks of a run, except for ranks whose lock somebody holds. */
-static void clean_run(const char *dataset, const char *staging, const char *escaped_run)
+static void clean_run(const char *dataset, const char *escaped_run)
 {
     name_list ranks = {0};
-    char *run = path_format("%s/run=%s", staging, escaped_run);
-    names_find(run, "rank=", &ranks);
+    char *inside = path_format(STAGING_DIR "/run=%s", escaped_run);
+    char *run = path_format("%s/%s", dataset, inside);
+    place_names(dataset, inside, "rank=", &ranks);
+    mem_free(inside);
     char **rank;
     array_each (rank, &ranks) {
         char *end;
@@ -126,9 +140,7 @@ static void clean_run(const char *dataset, const char *staging, const char *esca
         char *path = path_format("%s/rank=%lld.lock", run, number);
         int lock = take_lock(path);
         if (lock >= 0) {
-            char *directory = path_format("%s/rank=%lld", run, number);
-            remove_leftovers(dataset, escaped_run, number, directory);
-            mem_free(directory);
+            remove_leftovers(dataset, escaped_run, number);
             drop_lock(path, lock);
         }
         mem_free(path);
@@ -142,10 +154,10 @@ void staging_clean(const char *dataset)
 {
     name_list runs = {0};
     char *staging = path_format("%s/" STAGING_DIR, dataset);
-    names_find(staging, "run=", &runs);
+    place_names(dataset, STAGING_DIR, "run=", &runs);
     char **run;
     array_each (run, &runs)
-        clean_run(dataset, staging, *run);
+        clean_run(dataset, *run);
     names_free(&runs);
     rmdir(staging);
     mem_free(staging);

@@ -27,18 +27,29 @@ typedef ARRAY(char *) name_list;
 void names_find(const char *directory, const char *prefix, name_list *names);
 void names_free(name_list *names);
 
-/* Removes a directory with the files in it, and then directories above it that are empty, `levels`
- * in all. */
-void remove_upwards(const char *path, unsigned levels);
+/* Directories inside a dataset, by their paths in it. Those that write and remove follow no links
+ * there: these could lead into other datasets. */
+/* Opens one; creates it, and those above it, if it is `made`. Returns -1 and sets errno on failure:
+ * ELOOP for a link. */
+int place_open(const char *dataset, const char *path, bool is_made);
+bool place_make(const char *dataset, const char *path, struct error *err);
+/* names_find, without following links. */
+void place_names(const char *dataset, const char *path, const char *prefix, name_list *names);
+/* Removes one with the files in it, and then directories above it that are empty, `levels` in all.
+ */
+void remove_upwards(const char *dataset, const char *path, unsigned levels);
 
 /* The instances where a rank is, with escapes. */
 void rank_instances(const char *dataset, const char *escaped_run, int64_t rank, name_list *found);
+/* Fails if there are links on the way to a rank, in any table: it cannot be removed then. */
+bool place_check(const char *dataset, const char *place, struct error *err);
 /* Removes a rank from all tables, first from that of ranks. */
 void place_remove(const char *dataset, const char *place);
 
 /* The lock of a rank; with it held, what a killed process left of the rank is removed. */
 struct rank_lock {
     char *path, *directory; /* of the lock and of the rank that is being added */
+    const char *inside;     /* the latter, in the dataset */
     int lock;
 };
 bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run, int64_t rank,

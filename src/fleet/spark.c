@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MODULE      "kymo/python/kymo/spark.py"
@@ -36,12 +34,11 @@ static void find_package(void)
     mem_free(module);
 }
 
-extern char **environ;
-
 /* Starts the module with arguments; requests and replies are its standard input and output. */
 static bool spawn(pid_t *process, const char *const *arguments, int requests, int replies,
                   struct error *err)
 {
+    find_package(); /* changes the environment: first */
     const char *named = getenv("KYMO_PYTHON"), *python = named && *named ? named : "python3";
     ARRAY(const char *) all = {0};
     const char *const first[] = {python, "-m", MODULE_NAME};
@@ -50,13 +47,11 @@ static bool spawn(pid_t *process, const char *const *arguments, int requests, in
     for (; *arguments; arguments++)
         *array_push(&all) = *arguments;
     *array_push(&all) = NULL;
-    posix_spawn_file_actions_t files;
-    find_package();
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, requests, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, replies, STDOUT_FILENO);
-    int problem = posix_spawnp(process, python, &files, NULL, (char *const *)all.items, environ);
-    posix_spawn_file_actions_destroy(&files);
+    const struct child_command command = {.program = python,
+                                          .arguments = all.items,
+                                          .files = {requests, replies, CHILD_SAME, CHILD_NONE},
+                                          .death_signal = SIGTERM};
+    int problem = child_exec(&command, process);
     array_free(&all);
     return problem == 0 || error_set(err, "cannot run %s: %s", python, strerror(problem));
 }
@@ -80,18 +75,19 @@ bool spark_start(struct spark **spark, const char *master, struct error *err)
 {
     struct spark *started = mem_zeroed(1, sizeof *started);
     int requests[2] = {-1, -1}, replies[2] = {-1, -1};
-    bool ok = pipe2(requests, O_CLOEXEC) == 0 && pipe2(replies, O_CLOEXEC) == 0;
+    bool ok = pipe2(requests, O_CLOEXEC) == 0 && pipe2(replies, O_CLOEXEC) == 0 &&
+              (started->requests = fdopen(requests[1], "w")) &&
+              (started->replies = fdopen(replies[0], "r"));
     if (!ok)
         error_set(err, "cannot make a pipe: %s", strerror(errno));
     signal(SIGPIPE, SIG_IGN); /* a child that has died is an error of the next request */
     const char *const arguments[] = {"--master", master, NULL};
     ok = ok && spawn(&started->process, arguments, requests[0], replies[1], err);
-    if (requests[0] >= 0)
-        close(requests[0]);
-    if (replies[1] >= 0)
-        close(replies[1]);
-    started->requests = requests[1] >= 0 ? fdopen(requests[1], "w") : NULL;
-    started->replies = replies[0] >= 0 ? fdopen(replies[0], "r") : NULL;
+    const int unused[] = {requests[0], replies[1], started->requests ? -1 : requests[1],
+                          started->replies ? -1 : replies[0]};
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        if (unused[i] >= 0)
+            close(unused[i]);
     if (!ok || !read_reply(started, "ready", err)) {
         spark_stop(started);
         started = NULL;
@@ -102,10 +98,11 @@ bool spark_start(struct spark **spark, const char *master, struct error *err)
 
 void spark_stop(struct spark *spark)
 {
+    int status;
     if (spark->requests)
         fclose(spark->requests); /* which ends it */
     if (spark->process > 0)
-        waitpid(spark->process, NULL, 0);
+        child_wait(spark->process, &status);
     if (spark->replies)
         fclose(spark->replies);
     free(spark->reply);
@@ -214,10 +211,10 @@ bool spark_add(const struct spark_addition *addition, struct error *err)
     pid_t process;
     int status = 0;
     fflush(stdout);
-    bool ok = spawn(&process, arguments.items, STDIN_FILENO, STDOUT_FILENO, err);
+    bool ok = spawn(&process, arguments.items, CHILD_SAME, CHILD_SAME, err);
     array_free(&arguments);
-    while (ok && waitpid(process, &status, 0) < 0)
-        ok = errno == EINTR || error_set(err, "Spark's process is lost: %s", strerror(errno));
-    return ok && ((WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+    if (ok)
+        child_wait(process, &status);
+    return ok && (child_has_succeeded(status) ||
                   error_set(err, "not all captures could be added; what Spark said is above"));
 }

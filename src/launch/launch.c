@@ -11,8 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,12 +85,9 @@ void launch_send(const void *data, size_t size)
     }
 }
 
-static void work(const struct crew *crew, uint32_t worker, int pipe, pid_t parent)
+static void work(const struct crew *crew, uint32_t worker, int pipe)
 {
     struct error err = {.offset = ERROR_NO_OFFSET};
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        exit(EXIT_FAILURE);
     signal(SIGPIPE, SIG_IGN);
     report = pipe;
     seats_enter(&crew->seats, worker);
@@ -120,19 +115,18 @@ static bool start_child(struct crew *crew, uint32_t worker)
 {
     struct child *child = &crew->children[worker];
     struct error err;
-    pid_t parent = getpid();
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
         error_set(&err, "cannot start worker %u: %s", worker, strerror(errno));
         note_failure(crew, &err, true);
         return false;
     }
-    child->id = fork();
+    child->id = child_fork(SIGTERM);
     if (child->id == 0) {
         for (uint32_t i = 0; i < worker; i++)
             close(crew->children[i].pipe);
         close(ends[0]);
-        work(crew, worker, ends[1], parent);
+        work(crew, worker, ends[1]);
     }
     close(ends[1]);
     if (child->id < 0) {
@@ -185,20 +179,16 @@ static void reap(struct crew *crew, uint32_t worker)
 {
     struct child *child = &crew->children[worker];
     struct error err;
-    int status = 0;
+    char end[CHILD_TEXT_SIZE];
+    int status;
     close(child->pipe);
     child->pipe = -1;
-    while (waitpid(child->id, &status, 0) < 0 && errno == EINTR)
-        ;
+    child_wait(child->id, &status);
     child->id = 0;
     crew->alive--;
-    if (child->has_reported || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS))
+    if (child->has_reported || child_has_succeeded(status))
         return;
-    if (WIFSIGNALED(status))
-        error_set(&err, "worker %u was killed by signal %d (%s)", worker, WTERMSIG(status),
-                  strsignal(WTERMSIG(status)));
-    else
-        error_set(&err, "worker %u ended with exit code %d", worker, WEXITSTATUS(status));
+    error_set(&err, "worker %u %s", worker, child_end_text(status, end));
     /* A signal of ours is not the cause. */
     note_failure(crew, &err, !crew->has_failed || crew->signal == SIGTERM);
 }
@@ -251,7 +241,6 @@ bool launch_run(const struct launch *launch, struct error *err)
     crew.children = mem_zeroed(launch->workers, sizeof *crew.children);
     for (uint32_t i = 0; i < launch->workers; i++)
         crew.children[i].pipe = -1;
-    fflush(NULL); /* what is in buffers would be written by each worker as well */
     uint32_t started = 0;
     while (started < launch->workers && start_child(&crew, started))
         started++;

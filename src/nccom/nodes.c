@@ -10,10 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 void *shared_memory(size_t size, struct error *err)
@@ -51,14 +49,11 @@ static bool set_address(int *port, struct error *err)
     return true;
 }
 
-static _Noreturn void run_one(uint32_t node, pid_t parent,
+static _Noreturn void run_one(uint32_t node,
                               bool (*run)(void *context, uint32_t node, struct error *err),
                               void *context, struct error *err)
 {
     char name[24];
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent)
-        exit(EXIT_FAILURE);
     snprintf(name, sizeof name, "node%u", node);
     setenv("KYMO_NEURON_NODE", name, 1);
     exit(run(context, node, err) ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -70,18 +65,19 @@ static bool wait_for_all(const pid_t *ids, uint32_t count, struct error *errors,
     bool ok = true;
     for (uint32_t left = count; left > 0; left--) {
         int status;
-        pid_t id;
-        while ((id = wait(&status)) < 0 && errno == EINTR)
-            ;
+        char end[CHILD_TEXT_SIZE];
+        pid_t id = child_wait_any(&status);
         uint32_t node = 0;
         while (node < count && ids[node] != id)
             node++;
-        if (node == count || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS))
+        if (node < count && child_has_succeeded(status))
             continue;
-        if (ok && errors[node].text[0])
+        if (ok && node == count)
+            error_set(err, "the end of a node is unknown");
+        else if (ok && errors[node].text[0])
             *err = errors[node];
         else if (ok)
-            error_set(err, "node %u ended with status %d", node, status);
+            error_set(err, "node %u %s", node, child_end_text(status, end));
         ok = false;
     }
     return ok;
@@ -94,15 +90,14 @@ bool nodes_run(uint32_t count, bool (*run)(void *context, uint32_t node, struct 
     struct error *errors = shared_memory(count * sizeof *errors, err);
     if (!errors)
         return false;
-    pid_t *ids = mem_zeroed(count, sizeof *ids), self = getpid();
+    pid_t *ids = mem_zeroed(count, sizeof *ids);
     bool ok = set_address(&port, err);
     uint32_t started = 0;
-    fflush(NULL);
     for (; ok && started < count; started++) {
-        ids[started] = fork();
+        ids[started] = child_fork(SIGTERM);
         if (ids[started] == 0) {
             mem_free(ids); /* the child does not come back */
-            run_one(started, self, run, context, &errors[started]);
+            run_one(started, run, context, &errors[started]);
         }
         ok = ids[started] > 0 || error_set(err, "cannot start a node: %s", strerror(errno));
     }

@@ -4,6 +4,7 @@
  */
 #include "profiler_server/profile.h"
 
+#include "base/base.h"
 #include "kymo/server.h"
 
 #include <dlfcn.h>
@@ -11,12 +12,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,24 +76,16 @@ static bool spawn(pid_t *child, const struct profile_files *files, enum profile_
         arguments[next] = files->other;
     }
     find_program(program);
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, files->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int problem = posix_spawnp(child, program, &actions, &attributes,
-                               (char *const *)(uintptr_t)arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    int log = open(files->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const struct child_command command = {
+        .program = program,
+        .arguments = arguments,
+        .environment = environment,
+        .files = {CHILD_NULL, CHILD_NULL, log >= 0 ? log : CHILD_NULL, CHILD_NONE},
+    };
+    int problem = child_exec(&command, child);
+    if (log >= 0)
+        close(log);
     errno = problem;
     return problem == 0;
 }
@@ -124,6 +115,7 @@ bool profile_make(const struct profile_files *files, enum profile_use use, bool 
                   struct status *status)
 {
     pid_t child;
+    int end;
     bool was_killed = false;
     struct stat file;
     char line[256];
@@ -131,8 +123,8 @@ bool profile_make(const struct profile_files *files, enum profile_use use, bool 
         return status_set(status, GRPC_INTERNAL,
                           "The profile cannot be made: the program kymo cannot be run: %s.",
                           strerror(errno));
-    /* The program may ignore SIGCHLD or wait for all children: then there is none any more. */
-    while (waitpid(child, NULL, WNOHANG) == 0) {
+    /* It may also be lost: the program may ignore SIGCHLD or wait for all children. */
+    while (child_look(child, &end) == CHILD_RUNNING) {
         if (!was_killed && is_over()) {
             kill(child, SIGKILL);
             was_killed = true;

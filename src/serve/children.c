@@ -9,61 +9,49 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000, POLL_MS = 30 };
 
-/* Runs between fork and exec: async-signal-safe calls only. */
-static _Noreturn void exec_child(char *const *arguments, int progress, int log, pid_t parent)
+static int exec_child(struct child *child, const char *const *arguments, int progress, int log)
 {
-    sigset_t none;
-    sigemptyset(&none);
-    for (int number = 1; number < SIGRTMIN; number++)
-        if (number != SIGKILL && number != SIGSTOP)
-            signal(number, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* children die with the server */
-    int nothing = open("/dev/null", O_RDWR);
-    if (getppid() != parent || nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 ||
-        dup2(log, 2) < 0)
-        _exit(127);
-    if (progress == PROGRESS_FD)
-        fcntl(progress, F_SETFD, 0);
-    else if (dup2(progress, PROGRESS_FD) < 0)
-        _exit(127);
-    execv("/proc/self/exe", arguments);
-    _exit(127);
+    const struct child_command command = {
+        .program = "/proc/self/exe",
+        .arguments = arguments,
+        .files = {CHILD_NULL, CHILD_NULL, log, [PROGRESS_FD] = progress},
+        .death_signal = SIGKILL, /* with the server */
+        .limits = {.data_bytes = child->limits.memory_bytes,
+                   .cpu_s = child->limits.cpu_s,
+                   .file_bytes = child->limits.output_bytes},
+    };
+    return child_exec(&command, &child->id);
 }
 
 static bool start(struct child *child, const char *const *arguments, const char *folder,
-                  struct error *err)
+                  const struct processing_limits *limits, struct error *err)
 {
-    int ends[2] = {-1, -1};
+    int ends[2] = {-1, -1}, problem = 0;
     char *log_path = path_format("%s/log", folder);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    *child = (struct child){.progress = -1, .log = log_path};
-    bool ok = log >= 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0;
-    pid_t parent = getpid();
-    if (ok) {
-        child->id = fork();
-        if (child->id == 0)
-            exec_child((char *const *)(uintptr_t)arguments, ends[1], log, parent);
+    *child = (struct child){.progress = -1, .log = log_path, .limits = *limits};
+    if (log < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        problem = errno;
+    } else {
+        problem = exec_child(child, arguments, ends[1], log);
         child->progress = ends[0];
         close(ends[1]);
-        ok = child->id > 0;
     }
-    if (!ok) {
-        error_in_file(err, log_path, "cannot start processing: %s", strerror(errno));
+    if (problem) {
+        error_in_file(err, log_path, "cannot start processing: %s", strerror(problem));
         if (child->progress >= 0)
             close(child->progress);
         mem_free(log_path);
     }
     if (log >= 0)
         close(log);
-    return ok;
+    return problem == 0;
 }
 
 bool child_start(struct child *child, const struct child_task *task, struct error *err)
@@ -82,7 +70,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
     }
     arguments[count++] = "--";
     arguments[count++] = task->source;
-    return start(child, arguments, task->folder, err);
+    return start(child, arguments, task->folder, task->limits, err);
 }
 
 bool child_start_capture(struct child *child, const struct child_capture *capture,
@@ -99,7 +87,7 @@ bool child_start_capture(struct child *child, const struct child_capture *captur
         arguments[10] = "--options";
         arguments[11] = capture->settings;
     }
-    return start(child, arguments, capture->folder, err);
+    return start(child, arguments, capture->folder, capture->limits, err);
 }
 
 char *child_run_watched(const char *const *arguments, const char *folder,
@@ -109,7 +97,7 @@ char *child_run_watched(const char *const *arguments, const char *folder,
     struct error err;
     unsigned percent = 0, told = UINT_MAX;
     bool is_terminated = false;
-    if (!start(&child, arguments, folder, &err))
+    if (!start(&child, arguments, folder, &watch->request->server->options->processing, &err))
         return mem_copy_text(err.text, strlen(err.text));
     while (child_poll(&child, &percent)) {
         if (watch->progress && percent != told)
@@ -130,22 +118,56 @@ char *child_run(const char *const *arguments, const char *folder,
     return child_run_watched(arguments, folder, &watch);
 }
 
+/* A line is a percentage and what is done. */
+static void take_line(struct child *child, unsigned *percent)
+{
+    char *rest;
+    unsigned long value = strtoul(child->line, &rest, 10);
+    if (rest == child->line)
+        return;
+    *percent = value < 100 ? (unsigned)value : 99;
+    snprintf(child->doing, sizeof child->doing, "%s", *rest == ' ' ? rest + 1 : "");
+}
+
+/* Lines may arrive in parts; of one that is too long, the beginning counts. */
+static void read_progress(struct child *child, unsigned *percent)
+{
+    char part[256];
+    for (ssize_t got; (got = read(child->progress, part, sizeof part)) > 0;)
+        for (ssize_t i = 0; i < got; i++) {
+            if (part[i] == '\n') {
+                child->line[child->line_size] = '\0';
+                child->line_size = 0;
+                take_line(child, percent);
+            } else if (child->line_size < sizeof child->line - 1) {
+                child->line[child->line_size++] = part[i];
+            }
+        }
+}
+
+/* What a process has written so far, 0 if the system does not say. */
+static uint64_t written_bytes(pid_t id)
+{
+    char path[32], text[256];
+    snprintf(path, sizeof path, "/proc/%d/io", (int)id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    const char *written = strstr(text, "wchar: ");
+    return written ? strtoull(written + strlen("wchar: "), NULL, 10) : 0;
+}
+
 bool child_poll(struct child *child, unsigned *percent)
 {
-    char lines[256];
-    for (ssize_t got; (got = read(child->progress, lines, sizeof lines - 1)) > 0;) {
-        lines[got] = '\0';
-        if (lines[got - 1] != '\n')
-            continue; /* partial line; more follow */
-        lines[got - 1] = '\0';
-        const char *last = strrchr(lines, '\n');
-        char *rest;
-        unsigned long value = strtoul(last ? last + 1 : lines, &rest, 10);
-        *percent = value < 100 ? (unsigned)value : 99;
-        snprintf(child->doing, sizeof child->doing, "%s", *rest == ' ' ? rest + 1 : "");
+    read_progress(child, percent);
+    uint64_t limit = child->limits.output_bytes;
+    if (limit > 0 && !child->is_over_output && written_bytes(child->id) > limit) {
+        child->is_over_output = true;
+        child_terminate(child);
     }
-    pid_t ended = waitpid(child->id, &child->status, WNOHANG);
-    return ended == 0;
+    return child_look(child->id, &child->status) == CHILD_RUNNING;
 }
 
 void child_terminate(const struct child *child)
@@ -177,23 +199,53 @@ static char *find_message(char *log)
     return mem_copy_text(message, size < MAX_REASON ? size : MAX_REASON);
 }
 
+/* Which limit the child met, or NULL. Memory that cannot be had is told by its log alone. */
+static char *met_limit(const struct child *child, const char *log, const char *reason)
+{
+    const struct processing_limits *limits = &child->limits;
+    if (child->is_over_output || (limits->output_bytes > 0 && strstr(reason, strerror(EFBIG))))
+        return path_format("processing wrote more than %llu MiB, the server's limit "
+                           "(--processing-output)",
+                           (unsigned long long)limits->output_bytes >> 20);
+    if (WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGXCPU)
+        return path_format("processing took more than %llu s of CPU time, the server's limit "
+                           "(--processing-cpu)",
+                           (unsigned long long)limits->cpu_s);
+    if (limits->memory_bytes > 0 && (strstr(log, OUT_OF_MEMORY) || strstr(log, "std::bad_alloc")))
+        return path_format("processing needs more than %llu MiB of memory, the server's limit "
+                           "(--processing-memory)",
+                           (unsigned long long)limits->memory_bytes >> 20);
+    return NULL;
+}
+
+static char *find_reason(const struct child *child, const char *log)
+{
+    char end[CHILD_TEXT_SIZE];
+    char *copy = mem_copy_text(log, strlen(log));
+    char *message = WIFEXITED(child->status) ? find_message(copy) : NULL;
+    mem_free(copy);
+    char *limit = met_limit(child, log, message ? message : "");
+    if (limit) {
+        mem_free(message);
+        return limit;
+    }
+    if (message)
+        return message;
+    bool is_killed = WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
+    return path_format("processing %s%s", child_end_text(child->status, end),
+                       is_killed ? ", perhaps because the machine ran out of memory"
+                       : WIFEXITED(child->status) ? " and no message"
+                                                  : "");
+}
+
 char *child_failure(struct child *child)
 {
     size_t size;
     char *reason = NULL;
-    if (!WIFEXITED(child->status) || WEXITSTATUS(child->status) != 0) {
+    if (!child_has_succeeded(child->status)) {
         char *log = file_content(child->log, MAX_LOG, &size);
-        reason = log && WIFEXITED(child->status) ? find_message(log) : NULL;
+        reason = find_reason(child, log ? log : "");
         mem_free(log);
-        if (!reason && WIFSIGNALED(child->status))
-            reason = path_format("processing was killed by signal %d (%s)%s",
-                                 WTERMSIG(child->status), strsignal(WTERMSIG(child->status)),
-                                 WTERMSIG(child->status) == SIGKILL
-                                     ? ", perhaps because the machine ran out of memory"
-                                     : "");
-        else if (!reason)
-            reason = path_format("processing failed with exit code %d and no message",
-                                 WEXITSTATUS(child->status));
     }
     close(child->progress);
     mem_free(child->log);

@@ -16,12 +16,17 @@ struct child_task {
     const char *source_root; /* uploaded source files; or NULL */
     bool force;
     unsigned threads;
+    const struct processing_limits *limits;
 };
 
 struct child {
     pid_t id;
     int progress;   /* pipe; the child writes lines with its percentage, and what it does */
     char doing[64]; /* the last of these; may be empty */
+    char line[128]; /* the beginning of the next */
+    size_t line_size;
+    struct processing_limits limits;
+    bool is_over_output;
     int status;
     char *log;
 };
@@ -31,6 +36,7 @@ struct child_capture {
     uint64_t duration_ms;
     const char *directory;
     const char *folder; /* for its log file */
+    const struct processing_limits *limits;
 };
 
 bool child_start(struct child *child, const struct child_task *task, struct error *err);

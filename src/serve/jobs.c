@@ -412,6 +412,7 @@ static bool start_import(struct jobs *jobs, const struct job *job, struct child 
                               .folder = folder,
                               .source_root = sources,
                               .force = job->force,
+                              .limits = &jobs->server->options->processing,
                               .threads =
                                   (pool_workers(jobs->server->pool) + 1) / jobs->max_running};
     bool ok = child_start(child, &task, err);
@@ -429,7 +430,8 @@ static bool start_capture(struct jobs *jobs, const struct job *job, struct child
                                     .settings = job->settings,
                                     .duration_ms = job->duration_ms,
                                     .directory = files,
-                                    .folder = folder};
+                                    .folder = folder,
+                                    .limits = &jobs->server->options->processing};
     folder_remove(files); /* of an earlier attempt */
     bool ok = child_start_capture(child, &capture, err);
     mem_free(folder);

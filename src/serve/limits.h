@@ -61,6 +61,14 @@ enum {
  * they do not use. */
 #define QUERY_ADDRESS_SPACE ((size_t)1 << 30)
 
+/* Defaults for each process that imports, exports or analyzes. It needs less than 512 MB of memory
+ * for captures of any size, besides the stacks of its threads. */
+enum {
+    PROCESSING_MEMORY_MIB = 4096,
+    PROCESSING_CPU_S = 6 * 3600,
+    PROCESSING_OUTPUT_MIB = 256 << 10,
+};
+
 /* Internal queries: searches, selections, event details, table lists, exports. */
 enum {
     SEARCH_S = 60,

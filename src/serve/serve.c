@@ -144,7 +144,6 @@ static bool catch_signals(sigset_t *signals, struct error *err)
     }
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* waitpid does not report exit codes if it is ignored */
     return true;
 }
 

@@ -16,6 +16,13 @@ struct serve_port {
     bool is_given;   /* explicitly: fail if it is in use */
 };
 
+/* Of each process that imports, exports or analyzes; 0: none. */
+struct processing_limits {
+    uint64_t memory_bytes; /* without mapped files */
+    uint64_t cpu_s;        /* all threads together */
+    uint64_t output_bytes; /* written, all files together */
+};
+
 struct serve_options {
     const char *data_path;       /* workspace; NULL for the default */
     const char *log_directory;   /* its runs are listed and processed on request; or NULL */
@@ -32,7 +39,8 @@ struct serve_options {
     bool allows_capture;   /* over the network, also when the host is not loopback */
     bool forbids_capture;  /* also when it is */
     uint64_t upload_limit; /* total bytes of all uploads */
-    const char *version;   /* of the program */
+    struct processing_limits processing;
+    const char *version; /* of the program */
 };
 
 /* Serves until SIGINT or SIGTERM. */

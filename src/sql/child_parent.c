@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 20, CHUNK_SIZE = 64 << 10 };
+enum { POLL_MS = 20, CHUNK_SIZE = 64 << 10, SPARE_CPU_S = 5 };
 
 struct sql_child {
     pid_t id;
@@ -69,33 +68,19 @@ static bool send_request(struct sql_child *child, const struct sql_task *task)
 }
 
 /* Runs this program again: DuckDB cannot be used in a fork of a multithreaded process. */
-static int spawn(struct sql_child *child, int answer, int control)
+static int spawn(struct sql_child *child, const struct sql_child_limits *limits, int answer,
+                 int control)
 {
-    static char program[] = "kymo", command[] = SQL_CHILD_COMMAND;
-    char *const arguments[] = {program, command, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    int problem = posix_spawn_file_actions_adddup2(&files, child->request, STDIN_FILENO);
-    if (!problem)
-        problem = posix_spawn_file_actions_adddup2(&files, answer, STDOUT_FILENO);
-    if (!problem)
-        problem = posix_spawn_file_actions_adddup2(&files, control, CHILD_CONTROL);
-    if (!problem)
-        problem = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!problem)
-        problem =
-            posix_spawn(&child->id, "/proc/self/exe", &files, &attributes, arguments, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return problem;
+    const char *const arguments[] = {"kymo", SQL_CHILD_COMMAND, NULL};
+    unsigned threads = limits->engine.threads ? limits->engine.threads : 1;
+    const struct child_command command = {
+        .program = "/proc/self/exe",
+        .arguments = arguments,
+        .files = {child->request, answer, CHILD_NULL, [CHILD_CONTROL] = control},
+        .limits = {.address_bytes = limits->address_bytes,
+                   .cpu_s = (uint64_t)limits->seconds * threads + SPARE_CPU_S},
+    };
+    return child_exec(&command, &child->id);
 }
 
 static void close_some(const int *files, size_t count)
@@ -115,7 +100,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0)
         problem = errno ? errno : EIO;
     if (!problem)
-        problem = spawn(child, answer[1], control[1]);
+        problem = spawn(child, limits, answer[1], control[1]);
     close_some((int[]){answer[1], control[1]}, 2);
     child->answer = answer[0];
     child->control = control[0];
@@ -129,7 +114,7 @@ struct sql_child *sql_child_start(const struct sql_child_limits *limits, struct 
 
 bool sql_child_is_alive(struct sql_child *child)
 {
-    child->is_over = child->is_over || waitpid(child->id, &child->status, WNOHANG) == child->id;
+    child->is_over = child->is_over || child_look(child->id, &child->status) != CHILD_RUNNING;
     return !child->is_over;
 }
 
@@ -205,7 +190,7 @@ static enum sql_outcome explain_end(const struct sql_child *child, const struct 
                   (unsigned long long)task->answer_bytes >> 20);
         return SQL_FAILED;
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (child_has_succeeded(status))
         return SQL_DONE;
     if (pread(child->request, &report, sizeof report, child->end) != sizeof report ||
         report.magic != CHILD_MAGIC)
@@ -219,8 +204,8 @@ static void reap(struct sql_child *child, bool is_killed)
 {
     if (is_killed && !child->is_over)
         kill(child->id, SIGKILL);
-    while (!child->is_over && waitpid(child->id, &child->status, 0) < 0 && errno == EINTR)
-        continue;
+    if (!child->is_over)
+        child_wait(child->id, &child->status);
     child->is_over = true;
 }
 

@@ -14,18 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_REQUEST = 32 << 20, NICENESS = 5, SPARE_CPU_S = 5 };
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SHADOW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SHADOW 1
-#endif
-#endif
-#ifndef HAS_SHADOW
-#define HAS_SHADOW 0 /* sanitizers need terabytes of address space for shadow memory */
-#endif
+enum { MAX_REQUEST = 32 << 20, NICENESS = 5 };
 
 static struct {
     struct child_setup setup;
@@ -73,20 +62,10 @@ static bool read_request(void)
            is_terminated(task.query, request->query_size);
 }
 
-static void limit(int what, rlim_t max)
+/* Besides the limits that the parent has set. */
+static void yield_to_others(void)
 {
-    setrlimit((__rlimit_resource_t)what, &(struct rlimit){max, max});
-}
-
-static void apply_limits(void)
-{
-    const struct sql_child_limits *limits = &task.setup.limits;
-    unsigned threads = limits->engine.threads ? limits->engine.threads : 1;
     signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the parent as well, which decides */
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, (rlim_t)limits->seconds * threads + SPARE_CPU_S);
-    if (!HAS_SHADOW)
-        limit(RLIMIT_AS, limits->address_bytes);
     mallopt(M_ARENA_MAX, 1); /* each arena reserves 64 MiB of address space */
     FILE *score = fopen("/proc/self/oom_score_adj", "we");
     if (score) {
@@ -139,7 +118,7 @@ static struct engine prepare_engine(struct error *err)
     struct engine engine = {.limits = task.setup.limits.engine};
     pthread_t thread;
     engine.limits.temporary = task.setup.temporary;
-    apply_limits();
+    yield_to_others();
     bool is_open = engine_open(&engine, err);
     wait_for_parent();
     if (pthread_create(&thread, NULL, end_with_parent, NULL) != 0 || !read_request())

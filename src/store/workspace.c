@@ -159,10 +159,10 @@ bool make_directories(const char *path, struct error *err)
     return ok;
 }
 
-bool remove_profile(const char *path)
+bool remove_profile_at(int parent, const char *name)
 {
     /* Do not follow links: they may point outside the workspace. */
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
     if (!stream) {
         bool is_gone = errno == ENOENT;
@@ -175,7 +175,12 @@ bool remove_profile(const char *path)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(fd, entry->d_name, 0);
     closedir(stream);
-    return rmdir(path) == 0;
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+bool remove_profile(const char *path)
+{
+    return remove_profile_at(AT_FDCWD, path);
 }
 
 static bool sync_directory(const char *path)

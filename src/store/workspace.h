@@ -45,6 +45,8 @@ bool profile_remove(const char *data_path, const char *name, struct error *err);
 /* Removes the directory of a profile outside the workspace: files; profiles have no subdirectories.
  */
 bool remove_profile(const char *path);
+/* The same, by its name in an open directory. */
+bool remove_profile_at(int parent, const char *name);
 /* Fails if the new name exists. */
 bool profile_rename(const char *data_path, const char *name, const char *new_name,
                     struct error *err);

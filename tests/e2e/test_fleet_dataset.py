@@ -6,9 +6,11 @@ Figures of steps are compared with brute force over the capture as Python's json
 
 import bisect
 import collections
+import contextlib
 import gzip
 import json
 import os
+import pathlib
 import random
 import resource
 import shutil
@@ -314,6 +316,46 @@ def test_a_rank_is_replaced_only_by_force_and_wherever_it_was(kymo, tmp_path):
     assert kymo.ok("fleet", "remove", tmp_path / "d", "--run", "r") == 'Removed 1 rank of run "r"\n'
     assert os.listdir(tmp_path / "d") == ["_dataset.json"]
     assert "has no run r" in kymo.refuses("fleet", "remove", tmp_path / "d", "--run", "r")
+
+
+def files_below(path):
+    return {file: file.stat().st_size for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("linked", ["Track/run=night", "Track/run=night/instance=rank-0", "Rank/run=night/instance=rank-0", "_profile", "_staging"])
+def test_links_inside_a_dataset_lead_nowhere(kymo, dataset, tmp_path, linked):
+    d, other = shutil.copytree(dataset, tmp_path / "d"), shutil.copytree(dataset, tmp_path / "other")
+    staged = other / "_staging" / "run=night" / "rank=0" / "instance=x"
+    staged.mkdir(parents=True)
+    (staged / "letter.txt").write_text("not of d")
+    assert (other / linked).exists()
+    shutil.rmtree(d / linked, ignore_errors=True)
+    (d / linked).symlink_to(other / linked)
+    before, own = files_below(other), files_below(d)
+    for command in (["remove", d, "--run", "night", "--rank", 0], ["add", d, RANKS[0], "--run", "night", "--force"]):
+        assert "leads through a symbolic link" in kymo.refuses("fleet", *command)
+        assert (files_below(other), files_below(d)) == (before, own)
+
+
+def test_add_that_is_killed_takes_its_processes_with_it(kymo, tmp_path):
+    """They hold its standard error, and wait to write into a pipe that is full."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(write, bytes(4096)):
+            pass
+    os.set_blocking(write, True)
+    process = subprocess.Popen([kymo.path, "fleet", "add", tmp_path / "d", *RANKS, "--jobs", "2"], stdout=write, stderr=subprocess.PIPE)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while len(children.read_text().split()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    try:
+        process.communicate(timeout=30)
+    finally:
+        os.close(read)
+        os.close(write)
 
 
 def test_what_cannot_be_added_says_why(kymo, tmp_path):

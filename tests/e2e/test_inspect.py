@@ -120,10 +120,27 @@ def test_a_shell_may_use_any_descriptor(kymo, tmp_path, number):
     assert (result.returncode, result.stdout) == (0, "one\ntwo\n")
 
 
-def test_a_command_that_is_not_there(kymo, tmp_path):
+def test_what_cannot_be_run_is_told_as_by_a_shell(kymo, tmp_path):
     result = inspect(kymo, tmp_path, "no-such-command")
     assert result.returncode == 127
     assert "cannot run no-such-command: No such file" in result.stderr
+    result = inspect(kymo, tmp_path, __file__)
+    assert result.returncode == 126 and "Permission denied" in result.stderr
+
+
+def test_signals_that_the_parent_ignores_stay_ignored_and_hide_no_exit_code(kymo, tmp_path):
+    """Those of nohup; and SIGCHLD, without which nobody tells the command's exit code. What kymo ignores itself is not passed on."""
+
+    def ignore():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    script = "import signal, sys; print([s.name for s in signal.valid_signals() if signal.getsignal(s) == signal.SIG_IGN]); sys.exit(7)"
+    command = [sys.executable, "-c", script]
+    by_kymo = inspect(kymo, tmp_path, *command, preexec_fn=ignore)
+    alone = subprocess.run(command, preexec_fn=ignore, stdout=subprocess.PIPE, text=True)
+    assert by_kymo.returncode == alone.returncode == 7
+    assert by_kymo.stdout == alone.stdout and "SIGHUP" in alone.stdout and "SIGCHLD" in alone.stdout
 
 
 @pytest.mark.parametrize("arguments", [[], ["-o"], ["--event-filter-nc", "x", "true"], ["--nope"]])

@@ -83,6 +83,13 @@ def test_modules_are_entered_through_their_public_header():
     assert wrong == []
 
 
+def test_one_file_starts_processes():
+    """Signals, descriptors, limits and exit codes of children are set in one place."""
+    calls = re.compile(r"\b(v?fork|posix_spawnp?|exec[lv]\w*|popen|system|waitpid|wait[34]?)\s*\(")
+    found = {str(p.relative_to(ROOT)) for p in (ROOT / "src").rglob("*.c") if calls.search(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.DOTALL))}
+    assert found == {"src/base/child.c"}
+
+
 # Folders of one format, which include nothing of another format; the others are shared.
 FORMATS = {"import": {"chrome", "device", "explorer", "neuron", "recording", "xplane"}, "export": {"influx", "xplane"}}
 SHARED = {("import", "explorer"): {"neuron"}, ("import", "recording"): {"neuron"}}

@@ -244,7 +244,7 @@ def test_other_addresses_need_a_token(kymo, data):
     server.stop()
 
 
-@pytest.mark.parametrize("options", [["--port", 65536], ["--port", "x"], ["--token", ""], ["--token", "a b"], ["--token", "a;b"], ["--host", ""], ["--upload-limit", 0]])
+@pytest.mark.parametrize("options", [["--port", 65536], ["--port", "x"], ["--token", ""], ["--token", "a b"], ["--token", "a;b"], ["--host", ""], ["--upload-limit", 0], ["--processing-memory", 2**31]])
 def test_options_that_cannot_be(kymo, options):
     kymo.refuses("view", *options, code=2)
 

@@ -227,6 +227,19 @@ def test_files_come_whole_whatever_their_size(server, data):
     server.ask("DELETE", f"uploads/{upload}")
 
 
+@pytest.mark.plain_build
+@pytest.mark.parametrize(("option", "value", "reason"), [
+    ("--processing-memory", 16, "processing needs more than 16 MiB of memory, the server's limit (--processing-memory)"),
+    ("--processing-output", 1, "processing wrote more than 1 MiB, the server's limit (--processing-output)"),
+])  # fmt: skip
+def test_processing_that_meets_a_limit_says_which(kymo, tmp_path, option, value, reason):
+    server = Server(kymo, "--data-path", tmp_path, option, value)
+    server.upload("run", {"x.xplane.pb": GPT.read_bytes()})
+    entry = server.wait_for("run", "ready", "failed")
+    server.stop()
+    assert (entry["status"], entry["reason"]) == ("failed", reason)
+
+
 def large_capture():
     """Takes a fraction of a second to process."""
     space = random_space.make(3)

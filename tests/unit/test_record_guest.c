@@ -27,14 +27,6 @@ const char *__tsan_default_options(void)
     return "die_after_fork=0:report_thread_leaks=0:report_signal_unsafe=0";
 }
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define IS_SANITIZED true
-#elif defined __has_feature
-#define IS_SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
-#else
-#define IS_SANITIZED false
-#endif
-
 /* Leak detection is off for the hundreds of children, which end at any time. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
