@@ -14,6 +14,7 @@
 #include "trace/device.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
+#include "trace/limits.h"
 #include "trace/location.h"
 #include "trace/memory.h"
 #include "trace/parts.h"
