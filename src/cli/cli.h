@@ -61,11 +61,11 @@ extern unsigned long scratch_limit_gib; /* 0: by the size of the capture */
          OPTION_NUMBER,                                                                            \
          &catalog_limits.tracks,                                                                   \
          "N",                                                                                      \
-         "lines, planes and threads of a file at most (default: 100000 and one per 64 bytes)",     \
+         "lines, planes and threads of a file at most (default: 100000 and one per 32 bytes)",     \
          NULL},                                                                                    \
     {                                                                                              \
         "name-limit", 0, OPTION_NUMBER, &catalog_limits.names, "N",                                \
-            "names and event types of a file at most (default: 1000000 and one per 8 bytes)", NULL \
+            "names and event types of a file at most (default: 1000000 and one per 2 bytes)", NULL \
     }
 /* Applies them; before a capture is read. */
 void limit_memory(void);

@@ -5,9 +5,9 @@
 
 enum {
     TRACKS = 100000,
-    BYTES_PER_TRACK = 64,
+    BYTES_PER_TRACK = 32,
     TYPES = 1000000,
-    BYTES_PER_TYPE = 8,
+    BYTES_PER_TYPE = 2,
     NAMES = 4000000,
     BYTES_PER_NAME = 2,
     USUAL_RATIO = 8, /* of compressed captures; some reach 30 */
