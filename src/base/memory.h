@@ -34,8 +34,8 @@ void mem_limit(const struct mem_limits *limits);
  * Announces input that will be processed, by its size after decompression, if need be estimated.
  * Unless scratch_bytes was chosen, temporary files may take 1 GiB and 32 times all input so far,
  * and at most half of the free disk space: a program that needs more has been given something made
- * to exhaust it. Small events need most: a event of 10 bytes takes about 100 (measured: 40 for the
- * summary, 90 for a profile). Exceeding the limit ends the program with a message.
+ * to exhaust it. Small events need most: four million of 12 bytes took 8 times their size while a
+ * profile was made. Exceeding the limit ends the program with a message.
  */
 void mem_given(size_t bytes);
 /* 128 KiB, 160 MiB and 320 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in

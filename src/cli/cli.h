@@ -316,7 +316,7 @@ struct serving {
          OPTION_NUMBER,                                                                            \
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
-         "size limit of all uploads together (default: 64)",                                       \
+         "size limit of all uploads and captures together (default: 64)",                          \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \

@@ -4,15 +4,15 @@
  * thousandfold, and takes 600 bytes in every command. So declarations are limited by the size of
  * the files as they were given, packed or not:
  *
- *   tracks (lines, planes, threads, counters)  100,000 and one for every 64 bytes. The captures of
- *       tests/data have at most 160; a TPU host has about 2,000, a program that starts a thread for
- *       every task one for every 100 bytes.
- *   event types, messages                     1 million and one for every 8 bytes. Most captures
- *       have a few thousand; one with another name for every event has one for every 10 bytes when
- *       it is packed, for every 60 when it is not.
+ *   tracks (lines, planes, threads, counters)  100,000, and one for every 32 bytes. Real captures
+ *       have tens to thousands. A program that starts a thread for every task has a name and
+ *       several events for each, more than 32 bytes even when they are packed.
+ *   event types, messages                      1 million, and one for every 2 bytes. Most captures
+ *       have a few thousand types; one whose every event has a name of its own ("request 4711") has
+ *       one for about every 5 bytes when it is packed, for every 60 when it is not.
  *   names (distinct texts, names with a number, operations of programs)
- *                                              4 million and one for every 2 bytes: the operations
- *       of 500 large HLO modules, with five texts each.
+ *                                              4 million, and one for every 2 bytes. An operation
+ *       of an HLO module has about five texts, and takes tens of bytes even when it is packed.
  *
  * Everything else that a file can make large is limited by the disk space it takes, see mem_given.
  * Nothing is cut off: a capture that exceeds a limit is refused with a message that names the
