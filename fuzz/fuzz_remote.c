@@ -23,10 +23,10 @@ enum { ANSWER, MESSAGE, CONNECTION, KINDS, MOST = 60000 };
 static bool take_answer(struct answer *answer, struct output *out, const uint8_t *data, size_t size,
                         size_t piece)
 {
-    static atomic_uint_fast64_t bytes;
+    static struct answer_total total = {.max_bytes = UINT64_MAX};
     bool ok = true;
     output_memory(out);
-    answer_begin(answer, out, &bytes);
+    answer_begin(answer, out, &total);
     for (size_t at = 0; ok && at < size; at += piece)
         ok = answer_take(answer, data + at, size - at < piece ? size - at : piece);
     return ok;

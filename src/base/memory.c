@@ -21,7 +21,11 @@ enum {
     DEFAULT_RESIDENT = 320 << 20,
 };
 
+#define GIB ((size_t)1 << 30)
+enum { SCRATCH_PER_INPUT = 32 };
+
 static struct mem_limits limits = {.plain_bytes = SIZE_MAX};
+static size_t given_bytes;
 static atomic_size_t plain_bytes; /* heap blocks of DEFAULT_LARGE and more */
 
 struct mem_limits mem_default_limits(void)
@@ -38,13 +42,30 @@ void mem_limit(const struct mem_limits *new_limits)
     limits = *new_limits;
     scratch_use(limits.directory);
     memory_limit_set(limits.resident_bytes);
+    scratch_limit(limits.scratch_bytes ? limits.scratch_bytes : SIZE_MAX);
+}
+
+void mem_given(size_t bytes)
+{
+    if (__builtin_add_overflow(given_bytes, bytes, &given_bytes))
+        given_bytes = SIZE_MAX;
+    if (!limits.directory || limits.scratch_bytes)
+        return;
+    size_t usual = given_bytes < SIZE_MAX / SCRATCH_PER_INPUT - GIB
+                       ? GIB + given_bytes * SCRATCH_PER_INPUT
+                       : SIZE_MAX;
+    size_t on_disk = scratch_used() + scratch_available();
+    scratch_limit(usual < on_disk ? usual : on_disk);
 }
 
 size_t mem_available(void)
 {
     size_t on_disk = limits.directory ? scratch_available() : 0;
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return on_disk > 0 ? on_disk : (size_t)pages / 2 * (size_t)page;
+    if (on_disk == 0)
+        return (size_t)pages / 2 * (size_t)page;
+    size_t left = scratch_left();
+    return left < on_disk ? left : on_disk;
 }
 
 /* Whether a block of `size` bytes that replaces one of `before` bytes should be a file. */

@@ -27,14 +27,23 @@ struct mem_limits {
     const char *directory; /* for temporary files; must outlive all blocks */
     size_t large_bytes;    /* minimum size of a block that becomes a file */
     size_t plain_bytes, resident_bytes;
+    size_t scratch_bytes; /* of all temporary files together; 0: see mem_given */
 };
 void mem_limit(const struct mem_limits *limits);
+/*
+ * Announces input that will be processed, by its size after decompression, if need be estimated.
+ * Unless scratch_bytes was chosen, temporary files may take 1 GiB and 32 times all input so far,
+ * and at most half of the free disk space: a program that needs more has been given something made
+ * to exhaust it. Small events need most: four million of 12 bytes took 8 times their size while a
+ * profile was made. Exceeding the limit ends the program with a message.
+ */
+void mem_given(size_t bytes);
 /* 128 KiB, 160 MiB and 320 MiB; the directory is $TMPDIR or else /var/tmp, as /tmp may itself be in
  * memory. */
 struct mem_limits mem_default_limits(void);
 
 /* Available memory: half of the machine's or, when blocks may be files, half of the free disk
- * space. */
+ * space, within the limit on them. */
 size_t mem_available(void);
 
 /* Copies into a block, best for many pages at once: where the block is a file, the pages are

@@ -3,6 +3,8 @@
  */
 #include "base/out_of_memory.h"
 
+#include "base/quantity.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,5 +38,16 @@ void mem_out_of_space(const char *directory)
              "kymo: out of disk space for temporary data in %s; nothing was written. Set TMPDIR to "
              "a directory with more space\n",
              directory);
+    exit_with(text);
+}
+
+void mem_over_scratch_limit(const char *directory, size_t limit_bytes)
+{
+    char text[PATH_MAX + 256], size[QUANTITY_SIZE];
+    snprintf(text, sizeof text,
+             "kymo: this takes more than %s of temporary data in %s, the limit for input of its "
+             "size; nothing was written. --scratch-limit GIB allows more, TMPDIR sets the "
+             "directory\n",
+             format_bytes(limit_bytes, size), directory);
     exit_with(text);
 }

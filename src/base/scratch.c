@@ -24,10 +24,39 @@ enum { MAX_OPEN = 128, MIN_PAGE = 4096 };
 
 static const char *directory;
 static atomic_int open_files;
+static atomic_size_t used_bytes, limit_bytes = SIZE_MAX;
 
 void scratch_use(const char *path)
 {
     directory = path;
+}
+
+void scratch_limit(size_t bytes)
+{
+    atomic_store(&limit_bytes, bytes);
+}
+
+size_t scratch_used(void)
+{
+    return atomic_load(&used_bytes);
+}
+
+size_t scratch_left(void)
+{
+    size_t limit = atomic_load(&limit_bytes), used = scratch_used();
+    return used < limit ? limit - used : 0;
+}
+
+static void count(size_t bytes)
+{
+    size_t limit = atomic_load(&limit_bytes);
+    if (atomic_fetch_add(&used_bytes, bytes) + bytes > limit)
+        mem_over_scratch_limit(directory, limit);
+}
+
+static void discount(size_t bytes)
+{
+    atomic_fetch_sub(&used_bytes, bytes);
 }
 
 static size_t whole_pages(size_t size)
@@ -78,9 +107,11 @@ void *scratch_alloc(size_t size)
     if (fd < 0)
         return NULL;
     void *block = MAP_FAILED;
+    count(size);
     if (reserve(fd, 0, size))
         block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (block == MAP_FAILED) {
+        discount(size);
         close(fd);
         return NULL;
     }
@@ -103,10 +134,16 @@ size_t scratch_size(const void *block)
 /* Grows the file before the mapping and shrinks it after, so that every mapped page is backed. */
 static void *remapped(const struct mapping *mapping, size_t size)
 {
-    if (size > mapping->size && !reserve(mapping->fd, mapping->size, size))
-        return MAP_FAILED;
-    void *block = mremap(mapping->address, mapping->size, size, MREMAP_MAYMOVE);
-    if (block != MAP_FAILED && size < mapping->size) {
+    bool grows = size > mapping->size;
+    if (grows)
+        count(size - mapping->size);
+    void *block = !grows || reserve(mapping->fd, mapping->size, size)
+                      ? mremap(mapping->address, mapping->size, size, MREMAP_MAYMOVE)
+                      : MAP_FAILED;
+    if (grows && block == MAP_FAILED)
+        discount(size - mapping->size);
+    if (!grows && block != MAP_FAILED) {
+        discount(mapping->size - size);
         int ignored = ftruncate(mapping->fd,
                                 (off_t)size); /* on failure the disk space is only released later */
         (void)ignored;
@@ -134,6 +171,7 @@ bool scratch_free(void *block)
     if (!may_be_scratch(block) || !memory_limit_forget(block, &mapping))
         return false;
     munmap(mapping.address, mapping.size);
+    discount(mapping.size);
     if (mapping.fd >= 0) {
         close(mapping.fd);
         atomic_fetch_sub(&open_files, 1);

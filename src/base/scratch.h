@@ -9,9 +9,14 @@
 #include <stddef.h>
 
 void scratch_use(const char *directory);
+/* What all blocks together may take, at first without limit; more ends the program. */
+void scratch_limit(size_t bytes);
+size_t scratch_used(void);
+size_t scratch_left(void);
 /* A new unnamed file; -1 with errno set. */
 int scratch_open(const char *directory);
-/* Zeroed; NULL when no file can be created or mapped. A full disk ends the program. */
+/* Zeroed; NULL when no file can be created or mapped. A full disk ends the program, and so does
+ * exceeding the limit. */
 void *scratch_alloc(size_t size);
 /* Its size, in whole pages; 0 for blocks that are not scratch blocks. */
 size_t scratch_size(const void *block);

@@ -46,6 +46,30 @@ extern const char *log_level;
         &log_level,  "LEVEL", "which messages to print (default: info)",                           \
         log_levels}
 
+/* Options of commands that read captures, for what makes more of a capture than others. */
+extern unsigned long scratch_limit_gib; /* 0: by the size of the capture */
+#define LIMIT_OPTIONS                                                                              \
+    {"scratch-limit",                                                                              \
+     0,                                                                                            \
+     OPTION_NUMBER,                                                                                \
+     &scratch_limit_gib,                                                                           \
+     "GIB",                                                                                        \
+     "temporary data at most (default: 1 GiB and 32 times the unpacked capture)",                  \
+     NULL},                                                                                        \
+        {"track-limit",                                                                            \
+         0,                                                                                        \
+         OPTION_NUMBER,                                                                            \
+         &catalog_limits.tracks,                                                                   \
+         "N",                                                                                      \
+         "lines, planes and threads of a file at most (default: 100000 and one per 32 bytes)",     \
+         NULL},                                                                                    \
+    {                                                                                              \
+        "name-limit", 0, OPTION_NUMBER, &catalog_limits.names, "N",                                \
+            "names and event types of a file at most (default: 1000000 and one per 2 bytes)", NULL \
+    }
+/* Applies them; before a capture is read. */
+void limit_memory(void);
+
 /* Options of commands that answer from the tables of profiles, for a struct with `file`,
  * `data_path` and `jobs`. */
 #define ANSWER_OPTIONS(values)                                                                     \
@@ -57,7 +81,7 @@ extern const char *log_level;
          OPTION_TEXT, &(values).data_path,                                                         \
          "DIR",       "workspace directory (default: ~/.local/share/kymo)",                        \
          NULL},                                                                                    \
-        LOG_LEVEL_OPTION,                                                                          \
+        LIMIT_OPTIONS, LOG_LEVEL_OPTION,                                                           \
     {                                                                                              \
         "jobs", 'j', OPTION_NUMBER, &(values).jobs, "N", "threads to use (default: all cores)",    \
             NULL                                                                                   \
@@ -300,7 +324,7 @@ struct serving {
          OPTION_NUMBER,                                                                            \
          &(serving).upload_limit_gib,                                                              \
          "GIB",                                                                                    \
-         "size limit of all uploads together (default: 64)",                                       \
+         "size limit of all uploads and captures together (default: 64)",                          \
          NULL},                                                                                    \
         {"processing-memory",                                                                      \
          0,                                                                                        \

@@ -64,8 +64,7 @@ static void close_capture(struct opened *opened)
 static bool open_capture(struct opened *opened, const struct convert_options *options,
                          struct error *err)
 {
-    struct mem_limits limits = mem_default_limits();
-    mem_limit(&limits);
+    limit_memory();
     *opened = (struct opened){0};
     bool is_found = capture_find(&opened->capture, options->capture, err);
     print_warnings(&opened->capture);
@@ -232,6 +231,7 @@ static int convert(int count, char **arguments)
     struct convert_options options = {0};
     const struct option table[] = {
         {"force", 0, OPTION_FLAG, &options.force, NULL, "replace existing output", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
         {"merge", 0, OPTION_TEXT, &options.other, "FILE",
          "write this XPlane file of the same process and time, such as of jaxlib's profiler, as "

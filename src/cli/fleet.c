@@ -58,7 +58,8 @@ static const struct action {
      fleet_add,
      "a capture",
      SIZE_MAX,
-     {"run", "rank", "instance", "engine", "force", "jobs", NULL}},
+     {"run", "rank", "instance", "engine", "force", "jobs", "scratch-limit", "track-limit",
+      "name-limit", NULL}},
     {"list", fleet_list, NULL, 0, {"run", "format", NULL}},
     {"remove", fleet_remove, NULL, 0, {"run", "rank", NULL}},
     {"sql", fleet_sql, NULL, 1, {"format", "limit", "output-file", NULL}},
@@ -175,8 +176,12 @@ static int run(int count, char **arguments)
          "file "
          "descriptor",
          NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
     };
+    unsigned long *limits[] = {&scratch_limit_gib, &catalog_limits.tracks, &catalog_limits.names};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        *limits[i] = NOT_GIVEN;
     const size_t option_count = sizeof table / sizeof *table;
     const char **words = mem_alloc(((size_t)count + 1) * sizeof *words);
     size_t word_count;
@@ -193,6 +198,8 @@ static int run(int count, char **arguments)
         mem_free(words);
         return result == EXIT_DONE ? EXIT_USAGE : result;
     }
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        *limits[i] = *limits[i] == NOT_GIVEN ? 0 : *limits[i];
     options.dataset = word_count > 1 ? words[1] : NULL;
     options.operands = words + 2;
     options.operand_count = word_count > 2 ? word_count - 2 : 0;

@@ -79,6 +79,7 @@ static int info(int count, char **arguments)
     unsigned long jobs = 0;
     const struct option table[] = {
         {"json", 0, OPTION_FLAG, &json, NULL, "write JSON", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &jobs, "N", "threads to use (default: all cores)", NULL},
     };

@@ -131,6 +131,7 @@ static int recommend(int count, char **arguments)
          "server for links (default: http://localhost:3001)", NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
          "workspace directory (default: ~/.local/share/kymo)", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},

@@ -61,6 +61,16 @@ static bool put_filter(struct session *session, const struct filter *filter, str
     return ok;
 }
 
+unsigned long scratch_limit_gib;
+
+void limit_memory(void)
+{
+    struct mem_limits limits = mem_default_limits();
+    limits.scratch_bytes =
+        scratch_limit_gib < SIZE_MAX >> 30 ? (size_t)scratch_limit_gib << 30 : SIZE_MAX;
+    mem_limit(&limits);
+}
+
 bool session_open(struct session *session, const char *path, unsigned long jobs)
 {
     return session_open_chosen(session, path, jobs, &(struct choice){0});
@@ -102,8 +112,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
 {
     struct error err;
     double started = seconds_now();
-    struct mem_limits limits = mem_default_limits();
-    mem_limit(&limits);
+    limit_memory();
     *session = (struct session){0};
     bool ok = choice_find(&session->capture, path, choice, &err);
     if (ok && capture_is_mixed(&session->capture)) {

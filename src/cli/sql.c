@@ -204,6 +204,7 @@ static int sql(int count, char **arguments)
          "workspace directory (default: ~/.local/share/kymo)", NULL},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
          "output file (default: standard output)", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
     };
     const char *operands[2] = {NULL, NULL};

@@ -338,6 +338,7 @@ static int view(int count, char **arguments)
         SERVING_OPTIONS(options.serving),
         {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
          "write progress in percent to this file descriptor, one line each", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},

@@ -103,6 +103,7 @@ static uint32_t kernel_name(struct catalog *catalog, uint32_t name)
 
 void hlo_index(struct catalog *catalog, struct program *program)
 {
+    catalog->operation_count += program->operations.count;
     for (uint32_t i = 0; i < program->operations.count; i++) {
         struct operation *op = &program->operations.items[i];
         if (op->frame > program->frames.count)

@@ -19,6 +19,7 @@ bool json_file_open(struct json_file *file, struct catalog *catalog, struct erro
                       .compression = catalog_string(catalog, text_of(stream_kind_name(kind))),
                       .start_epoch_ns = TIME_UNSET,
                       .stop_epoch_ns = TIME_UNSET};
+    catalog_give(catalog, file->size, kind != STREAM_PLAIN);
     if (kind != STREAM_PLAIN &&
         !stream_unpack(file->path, data, file->size, &file->unpacked, &file->size, err))
         return false;

@@ -137,8 +137,10 @@ static bool open_part(const struct capture *capture, const enum format *formats,
         if (formats[i] == format)
             *array_push(&part.files) = capture->files.items[i];
     bool ok = part.files.count == 0 || import_format(format, &part, pool, &source, err);
-    if (ok && part.files.count > 0)
+    if (ok && part.files.count > 0) {
         *array_push(parts) = source;
+        ok = catalog_check(&source->catalog, 0, part.files.items[0].path, err);
+    }
     array_free(&part.files);
     return ok;
 }
@@ -163,8 +165,14 @@ static bool open_parts(const struct capture *capture, const enum format *formats
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err)
 {
-    if (capture->tables)
-        return import_tables(capture, pool, source, err);
+    if (capture->tables) {
+        if (!import_tables(capture, pool, source, err))
+            return false;
+        bool is_within = catalog_check(&(*source)->catalog, 0, capture->tables, err);
+        if (!is_within)
+            source_close(*source);
+        return is_within;
+    }
     enum format *formats = mem_alloc(capture->files.count * sizeof *formats);
     bool ok = find_formats(capture, formats, err) && check_formats(capture, formats, err) &&
               open_parts(capture, formats, pool, source, err);

@@ -8,9 +8,9 @@
 
 enum { RESPONSE_EMPTY_TRACE = 7, RESPONSE_XSPACE = 8, LAST_SHIFT = 63 };
 
-void answer_begin(struct answer *answer, struct output *out, atomic_uint_fast64_t *bytes)
+void answer_begin(struct answer *answer, struct output *out, struct answer_total *total)
 {
-    *answer = (struct answer){.out = out, .bytes = bytes};
+    *answer = (struct answer){.out = out, .total = total};
 }
 
 bool answer_is_whole(const struct answer *answer)
@@ -86,20 +86,34 @@ static bool take_number_byte(struct answer *answer, uint8_t byte)
     return take_number(answer);
 }
 
-/* Bytes of a field, which are kept or skipped; returns how many. */
-static size_t take_bytes(struct answer *answer, const uint8_t *data, size_t size)
+/* Counted before they are written, so that no host can take what another one has counted. */
+static bool keep_bytes(struct answer *answer, const uint8_t *data, size_t size)
 {
+    struct answer_total *total = answer->total;
+    answer->profile_bytes += size;
+    if (atomic_fetch_add(&total->bytes, size) + size > total->max_bytes)
+        return error_set(
+            &answer->problem,
+            "the profiles of the hosts take more than the %llu bytes that are left for "
+            "them (max_bytes, or --upload-limit of a server)",
+            (unsigned long long)total->max_bytes);
+    output_write(answer->out, (const char *)data, size);
+    return true;
+}
+
+/* Bytes of a field, which are kept or skipped; advances *at. */
+static bool take_bytes(struct answer *answer, const uint8_t **at, const uint8_t *end)
+{
+    size_t size = (size_t)(end - *at);
     size_t taken = size < answer->field_left ? size : answer->field_left;
-    if (answer->state == ANSWER_PROFILE) {
-        output_write(answer->out, (const char *)data, taken);
-        answer->profile_bytes += taken;
-        atomic_fetch_add_explicit(answer->bytes, taken, memory_order_relaxed);
-    }
+    if (answer->state == ANSWER_PROFILE && !keep_bytes(answer, *at, taken))
+        return false;
+    *at += taken;
     answer->field_left -= taken;
     answer->left -= taken;
     if (answer->field_left == 0)
         answer->state = ANSWER_TAG;
-    return taken;
+    return true;
 }
 
 bool answer_take(struct answer *answer, const uint8_t *data, size_t size)
@@ -116,7 +130,8 @@ bool answer_take(struct answer *answer, const uint8_t *data, size_t size)
         if (answer->state == ANSWER_PROFILE || answer->state == ANSWER_SKIP) {
             if (answer->field_left > answer->left)
                 return error_set(&answer->problem, "the answer has a field longer than itself");
-            at += take_bytes(answer, at, (size_t)(end - at));
+            if (!take_bytes(answer, &at, end))
+                return false;
         } else if (!take_number_byte(answer, *at++)) {
             return false;
         }

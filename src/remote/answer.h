@@ -11,9 +11,15 @@
 
 enum { ANSWER_PREFIX = 5 };
 
+/* Bytes of the profiles of all answers, which are written at the same time. */
+struct answer_total {
+    atomic_uint_fast64_t bytes;
+    uint64_t max_bytes;
+};
+
 struct answer {
     struct output *out;
-    atomic_uint_fast64_t *bytes; /* of all answers, for the progress */
+    struct answer_total *total;
     uint64_t left;               /* bytes of the message */
     uint64_t field_left;         /* bytes of the field that is being read */
     uint64_t number;             /* the varint that is being read */
@@ -26,8 +32,8 @@ struct answer {
     struct error problem; /* of the answer, or of the file */
 };
 
-void answer_begin(struct answer *answer, struct output *out, atomic_uint_fast64_t *bytes);
-/* False when this is no such answer, or the file cannot be written. */
+void answer_begin(struct answer *answer, struct output *out, struct answer_total *total);
+/* False when this is no such answer, all answers are too large, or the file cannot be written. */
 bool answer_take(struct answer *answer, const uint8_t *data, size_t size);
 /* Whether the message is complete. */
 bool answer_is_whole(const struct answer *answer);

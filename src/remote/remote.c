@@ -38,7 +38,7 @@ struct session {
     char *root, *run; /* root: the directory of runs, absolute */
     uint64_t start_ns;
     int64_t deadline_ms; /* of the monotonic clock */
-    atomic_uint_fast64_t bytes;
+    struct answer_total total;
     atomic_int_fast64_t ended_ms; /* when the end was requested; NO_TIME: not yet */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -103,7 +103,7 @@ static bool call_profile(struct worker *worker, struct output *out, struct answe
                               .host_name = address->name};
     output_memory(&message);
     request_put(&message, &request);
-    answer_begin(answer, out, &session->bytes);
+    answer_begin(answer, out, &session->total);
     struct call call = {.host = address->host,
                         .port = address->port,
                         .method = "Profile",
@@ -170,8 +170,8 @@ static bool try_host(struct worker *worker, struct remote_host *host, const char
     }
     if (status->code == GRPC_OK)
         return keep(host, &answer, &out, path, worker->session->result->directory);
-    atomic_fetch_sub(&worker->session->bytes, answer.profile_bytes);
     output_discard(&out);
+    atomic_fetch_sub(&worker->session->total.bytes, answer.profile_bytes);
     return error_set(&host->problem, "%s: %s", grpc_status_name(status->code), status->message);
 }
 
@@ -276,7 +276,7 @@ static bool report(struct session *session, size_t finished)
 {
     const struct remote_options *options = session->options;
     return !options->tick || options->tick(options->context, finished, session->addresses.count,
-                                           atomic_load(&session->bytes));
+                                           atomic_load(&session->total.bytes));
 }
 
 static void wait_for_workers(struct session *session, struct worker *workers)
@@ -398,6 +398,7 @@ static bool prepare(struct session *session, const struct remote_options *option
     *session = (struct session){.options = options, .ended_ms = NO_TIME};
     if (!settings_read(&session->settings, options->settings, options->setting_count, err))
         return false;
+    session->total.max_bytes = session->settings.max_bytes;
     if (addresses_read(&session->addresses, options->addresses, session->settings.host_names, err))
         return true;
     settings_free(&session->settings);

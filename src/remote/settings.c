@@ -31,9 +31,11 @@ static const struct {
 };
 
 static const char *const plain_keys[] = {
-    "host_tracer_level",        "device_tracer_level", "python_tracer_level",
-    "enable_hlo_proto",         "include_dataset_ops", "delay_ms",
-    "host_traceme_filter_mask", "session_id",          "override_hostnames",
+    "host_tracer_level",        "device_tracer_level",
+    "python_tracer_level",      "enable_hlo_proto",
+    "include_dataset_ops",      "delay_ms",
+    "host_traceme_filter_mask", "session_id",
+    "override_hostnames",       "max_bytes",
 };
 
 /* Options of Kymo's own recorder: it takes them when a program starts. */
@@ -186,7 +188,7 @@ static bool set_advanced(struct settings *settings, const char *key, const char 
 
 static bool set(struct settings *settings, const char *key, const char *value, struct error *err)
 {
-    uint64_t delay = 0;
+    uint64_t delay = 0, most = 0;
     if (strcmp(key, "host_tracer_level") == 0)
         return read_limited(key, value, MAX_LEVEL, &settings->host_level, err);
     if (strcmp(key, "device_tracer_level") == 0)
@@ -205,6 +207,12 @@ static bool set(struct settings *settings, const char *key, const char *value, s
         if (!read_limited(key, value, MAX_DELAY_MS, &delay, err))
             return false;
         settings->delay_ms = (int64_t)delay;
+        return true;
+    }
+    if (strcmp(key, "max_bytes") == 0) { /* the smallest: a server sets one before its users do */
+        if (!read_limited(key, value, INT64_MAX, &most, err))
+            return false;
+        settings->max_bytes = most < settings->max_bytes ? most : settings->max_bytes;
         return true;
     }
     if (strcmp(key, "session_id") == 0)
@@ -252,6 +260,7 @@ bool settings_read(struct settings *settings, const char *const *texts, size_t c
                                   .device_level = DEFAULT_DEVICE_LEVEL,
                                   .has_hlo = true,
                                   .has_dataset_ops = true,
+                                  .max_bytes = UINT64_MAX,
                                   .delay_ms = SETTINGS_NO_DELAY};
     output_memory(&settings->advanced);
     for (size_t i = 0; i < count; i++)

@@ -12,6 +12,7 @@ struct settings {
     uint64_t host_level, device_level, python_level;
     uint64_t traceme_mask;
     bool has_hlo, has_dataset_ops, has_mask;
+    uint64_t max_bytes;     /* of the profiles of all hosts together */
     int64_t delay_ms;       /* SETTINGS_NO_DELAY: not set */
     char *session_id;       /* or NULL */
     char *host_names;       /* for the files, with commas between them; or NULL */

@@ -46,6 +46,21 @@ static bool check(const struct job *job, struct reply *reply)
     return false;
 }
 
+/* Captures are bounded like uploads: by what is left now. The smallest max_bytes counts, so users
+ * can only lower it. */
+static bool bound(struct server *server, struct job *job, struct reply *reply)
+{
+    uint64_t left = upload_bytes_left(server, reply);
+    const char *given = job->settings ? job->settings : "";
+    if (left == 0)
+        return false;
+    char *settings =
+        path_format("max_bytes=%llu%s%s", (unsigned long long)left, *given ? "," : "", given);
+    mem_free(job->settings);
+    job->settings = settings;
+    return true;
+}
+
 void post_capture(struct request *request, struct reply *reply)
 {
     struct job job = {.state = JOB_QUEUED, .duration_ms = DEFAULT_MS};
@@ -61,7 +76,8 @@ void post_capture(struct request *request, struct reply *reply)
               body_text(request, reply, "options", &job.settings) &&
               body_number(request, reply, "duration_ms", MAX_MS, &job.duration_ms) &&
               body_flag(request, reply, "force", &job.force, &is_given);
-    if (ok && check(&job, reply) && upload_create(request->server, reply, &job))
+    if (ok && check(&job, reply) && bound(request->server, &job, reply) &&
+        upload_create(request->server, reply, &job))
         jobs_wake(request->server->jobs);
     job_free(&job);
 }

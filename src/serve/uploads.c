@@ -39,21 +39,27 @@ static struct {
     int64_t measured_ms;
 } quota = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Reserves more bytes for a file if the limit allows. The disk is measured at most once a second.
- */
-static bool quota_reserve(struct upload *upload, uint64_t more)
+/* What the limit leaves; under the lock. The disk, which also has what captures in progress have
+ * written, is measured at most once a second. */
+static uint64_t quota_left(struct server *server)
 {
-    uint64_t limit = upload->server->options->upload_limit;
-    pthread_mutex_lock(&quota.lock);
+    uint64_t limit = server->options->upload_limit;
     if (quota.measured_ms == 0 || now_ms() - quota.measured_ms > QUOTA_AGE_MS) {
-        char *folder = path_format("%s/uploads", upload->server->data_path);
+        char *folder = path_format("%s/uploads", server->data_path);
         uint64_t all = folder_size(folder, MAX_DEPTH + 2);
         mem_free(folder);
         quota.on_disk = all > quota.partial ? all - quota.partial : 0;
         quota.measured_ms = now_ms();
     }
     uint64_t taken = quota.on_disk + quota.reserved;
-    bool ok = taken <= limit && more <= limit - taken;
+    return taken < limit ? limit - taken : 0;
+}
+
+/* Reserves more bytes for a file if the limit allows. */
+static bool quota_reserve(struct upload *upload, uint64_t more)
+{
+    pthread_mutex_lock(&quota.lock);
+    bool ok = more <= quota_left(upload->server);
     if (ok) {
         quota.reserved += more;
         upload->reserved += more;
@@ -85,6 +91,16 @@ static void reply_too_large(struct server *server, struct reply *reply)
     reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE,
                 "uploads exceed %llu bytes (--upload-limit); delete failed or incomplete ones",
                 (unsigned long long)server->options->upload_limit);
+}
+
+uint64_t upload_bytes_left(struct server *server, struct reply *reply)
+{
+    pthread_mutex_lock(&quota.lock);
+    uint64_t left = quota_left(server);
+    pthread_mutex_unlock(&quota.lock);
+    if (left == 0)
+        reply_too_large(server, reply);
+    return left;
 }
 
 /* Whether the name is free for a new profile; otherwise sets the reply. */

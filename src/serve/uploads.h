@@ -14,5 +14,7 @@ void upload_close(struct upload *upload);
 /* Creates a job if its name is free, and replies with its id; otherwise replies why not. It
  * replaces failed ones with the same name. */
 bool upload_create(struct server *server, struct reply *reply, const struct job *job);
+/* Bytes that uploads and captures may still take; 0 with the reply set if there are none. */
+uint64_t upload_bytes_left(struct server *server, struct reply *reply);
 
 #endif

@@ -183,6 +183,9 @@ struct catalog {
     ARRAY(struct host) hosts;
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;
+    size_t operation_count; /* of all programs */
+    size_t given_files;     /* that it was read from; see limits.h */
+    uint64_t given_bytes;   /* their size */
     int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
     bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */

@@ -15,6 +15,7 @@
 #include "trace/drops.h"
 #include "trace/event_pairs.h"
 #include "trace/filter.h"
+#include "trace/limits.h"
 #include "trace/location.h"
 #include "trace/memory.h"
 #include "trace/parts.h"

@@ -159,10 +159,13 @@ bool stream_read(struct stream *stream, uint8_t *buffer, size_t size, size_t *go
 static bool is_plausible_size(size_t unpacked, size_t packed, size_t max_ratio, size_t available,
                               const char *name, struct error *err)
 {
-    if (unpacked > available)
+    char size[QUANTITY_SIZE];
+    if (unpacked > available / 3 * 2) /* the block grows by half */
         return error_in_file(err, name,
-                             "decompresses to more than half of the available memory or temporary "
-                             "space; decompress it to a file first");
+                             "decompresses to more than %s, what there is for temporary data of "
+                             "input of its size; raise --scratch-limit, or decompress it to a file "
+                             "first",
+                             format_bytes(available / 3 * 2, size));
     if (unpacked > STREAM_UNCHECKED_SIZE && unpacked / max_ratio > packed)
         return error_in_file(err, name,
                              "decompresses to more than %zu times its size; decompress it first",

@@ -1,9 +1,11 @@
 """Files of a few MB made to take hours or gigabytes: they take a moment, like all others."""
 
+import gzip
 import resource
 
 import pytest
 
+import wire
 import xspace
 from xspace import PlaneWriter
 
@@ -104,3 +106,46 @@ def test_consumers_nested_in_each_other_all_belong_to_the_step(kymo, tmp_path):
     capture.write_bytes(space.SerializeToString())
     events = kymo.document(capture)["trace_events"]
     assert {event["step"] for event in events} == {0}
+
+
+def in_a_plane(content):
+    return wire.block(1, wire.block(2, b"/host:CPU") + content)
+
+
+def counters():
+    samples = b"".join(wire.block(4, wire.number(1, i)) for i in range(130_000))
+    return in_a_plane(wire.block(3, wire.block(2, b"_counters_") + samples))
+
+
+def threads():
+    return b'{"traceEvents": [' + b",".join(b'{"ph": "X", "pid": 1, "tid": %d, "ts": 1}' % i for i in range(120_000)) + b"]}"
+
+
+@pytest.mark.parametrize(
+    "content, option",
+    [
+        (lambda: in_a_plane(wire.block(3, b"") * 2_000_000), "--track-limit"),
+        (lambda: wire.block(1, b"") * 2_000_000, "--track-limit"),
+        (counters, "--track-limit"),
+        (threads, "--track-limit"),
+        (lambda: in_a_plane(wire.block(4, b"") * 2_000_000), "--name-limit"),
+        (lambda: in_a_plane(b"") + wire.block(3, b"") * 2_000_000, "--name-limit"),
+        (lambda: in_a_plane(wire.block(5, b"") * 5_000_000), "--name-limit"),
+    ],
+    ids=["lines", "planes", "counters", "threads", "types", "warnings", "names"],
+)
+def test_a_file_that_declares_far_more_than_its_size_is_refused_in_a_moment(kymo, tmp_path, content, option):
+    capture = tmp_path / "bomb.xplane.pb.gz"
+    capture.write_bytes(gzip.compress(content(), 6))
+    before = cpu_seconds()
+    assert option in kymo.refuses("info", capture)
+    assert cpu_seconds() - before < 10
+
+
+def test_limits_can_be_chosen_and_nothing_within_them_is_lost(kymo, tmp_path):
+    capture, many = tmp_path / "lines.xplane.pb.gz", 110_000
+    capture.write_bytes(gzip.compress(in_a_plane(wire.block(3, b"") * many), 6))
+    assert "more than 100" in kymo.refuses("info", capture)
+    info = kymo.json("info", "--json", "--track-limit", "200000", capture)
+    assert sum(len(plane["lines"]) for plane in info["planes"]) == many
+    assert "more than 5 names" in kymo.refuses("info", "--track-limit", "200000", "--name-limit", "5", capture)

@@ -95,6 +95,23 @@ def test_wrong_requests_are_refused(server, body, said):
     assert server.ask("GET", "profiles/x").status == 404
 
 
+@pytest.mark.parametrize("hosts, left", [(1, len(MATMUL) - 1), (2, 2 * len(MATMUL) - 1), (2, 0)])
+def test_all_hosts_together_get_what_the_limit_of_uploads_leaves(kymo, tmp_path, hosts, left):
+    others = tmp_path / "uploads" / "others"
+    others.mkdir(parents=True)
+    with open(others / "large", "wb") as file:  # takes no space
+        file.truncate(2**30 - left)
+    server = Server(kymo, "--data-path", tmp_path, "--upload-limit", "1")
+    services = [http2.Service(http2.reply(http2.profile(MATMUL))) for _ in range(hosts)]
+    answer = capture(server, "large", *services, options="max_bytes=999999999")
+    if left == 0:
+        assert answer.status == 413 and "--upload-limit" in answer.error
+    else:
+        said = server.wait_for("large", "ready", "failed")["reason"]
+        assert "--upload-limit" in said or "1 of 2 hosts failed" in said
+    server.stop()
+
+
 @pytest.mark.parametrize("option", [[], ["--allow-capture"]])
 def test_servers_for_others_connect_nowhere_unless_allowed(kymo, tmp_path, option):
     service = http2.Service(http2.reply(http2.profile(MATMUL)))

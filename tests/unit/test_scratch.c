@@ -278,32 +278,80 @@ TEST(a_mapped_file_is_let_go_of_and_read_again)
     free(content);
 }
 
-/* RLIMIT_FSIZE simulates a full disk. */
-TEST(a_full_disk_ends_the_program_with_a_sentence)
+/* Runs `use` in a child; its exit code, and what it printed. */
+static int exit_code_of(void (*use)(void), char message[static 512])
 {
-    int ends[2];
+    int ends[2], status;
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct rlimit limit = {MIB, MIB};
-        signal(SIGXFSZ, SIG_IGN);
-        setrlimit(RLIMIT_FSIZE, &limit);
         dup2(ends[1], STDERR_FILENO);
-        mem_alloc(4 * MIB);
-        _exit(99);
+        use();
+        _exit(0);
     }
     close(ends[1]);
-    char message[512] = {0};
-    ssize_t size = read(ends[0], message, sizeof message - 1);
+    memset(message, 0, 512);
+    ssize_t size = read(ends[0], message, 511);
     close(ends[0]);
-    int status;
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 1);
-    assert_true(size > 0);
+    assert_true(size >= 0 && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* RLIMIT_FSIZE simulates a full disk. */
+static void fill_the_disk(void)
+{
+    struct rlimit limit = {MIB, MIB};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    mem_alloc(4 * MIB);
+}
+
+TEST(a_full_disk_ends_the_program_with_a_sentence)
+{
+    char message[512];
     const struct scratch *folder = *state;
+    assert_int_equal(exit_code_of(fill_the_disk, message), 1);
     assert_non_null(strstr(message, "out of disk space for temporary data in"));
     assert_non_null(strstr(message, folder->path));
+}
+
+/* A block of 7 MiB at a time, through all ways in which blocks come and go. */
+static void stay_below_8_mib(void)
+{
+    scratch_limit(8 * MIB);
+    for (unsigned i = 0; i < 20; i++) {
+        char *block = mem_resize(mem_alloc(MIB), 7 * MIB, 1);
+        mem_free(mem_resize(block, i % 2 ? MIB : 7 * MIB, 1));
+    }
+}
+
+static void take_9_mib(void)
+{
+    scratch_limit(8 * MIB);
+    mem_alloc(4 * MIB);
+    mem_resize(mem_alloc(MIB), 5 * MIB, 1);
+}
+
+TEST(files_take_no_more_than_their_limit_together)
+{
+    char message[512];
+    assert_int_equal(exit_code_of(stay_below_8_mib, message), 0);
+    assert_int_equal(exit_code_of(take_9_mib, message), 1);
+    assert_non_null(strstr(message, "--scratch-limit GIB allows more"));
+}
+
+static void take_more_than_an_input_of_10_mib_does(void)
+{
+    mem_given(10 * MIB);
+    mem_alloc((size_t)(1024 + 321) * MIB);
+}
+
+TEST(files_are_limited_by_the_size_of_the_input)
+{
+    char message[512];
+    assert_int_equal(exit_code_of(take_more_than_an_input_of_10_mib_does, message), 1);
+    assert_non_null(strstr(message, "--scratch-limit GIB allows more"));
 }
 
 /* The complete analysis of a capture as text. */
@@ -373,6 +421,8 @@ int main(void)
         LIMITED_TEST(where_no_file_can_be_made_blocks_are_plain_memory),
         LIMITED_TEST(a_mapped_file_is_let_go_of_and_read_again),
         LIMITED_TEST(a_full_disk_ends_the_program_with_a_sentence),
+        LIMITED_TEST(files_take_no_more_than_their_limit_together),
+        LIMITED_TEST(files_are_limited_by_the_size_of_the_input),
         LIMITED_TEST(an_analysis_in_files_finds_what_one_in_memory_does),
     };
     return cmocka_run_group_tests_name("scratch", tests, NULL, NULL);

@@ -66,6 +66,7 @@ static void add_host(struct device_source *source, const struct device_core *cor
                         .is_nameless = header->instance_id[0] == '\0'};
     if (file_open(&file, core->ntff_path, &ignored)) {
         host.size_bytes = file.size;
+        catalog_give(catalog, file.size, false);
         file_close(&file);
     }
     for (uint32_t i = 0; i < core->profile->span_count; i++) {

@@ -9,6 +9,7 @@
 #include "sql/sql.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Rows of one or more tables, as records of one list. */
 struct table_query {
@@ -329,12 +330,27 @@ static void tables_close(struct source *base)
     explorer_close(base);
 }
 
+static void give_tables(struct catalog *catalog, const char *directory)
+{
+    path_list files = {0};
+    struct error ignored;
+    struct stat status;
+    char **path;
+    size_t size = 0;
+    if (paths_list(directory, &files, &ignored))
+        array_each (path, &files)
+            size += stat(*path, &status) == 0 ? (size_t)status.st_size : 0;
+    paths_free(&files);
+    catalog_give(catalog, size, true);
+}
+
 static void add_host(struct tables_source *source, const struct capture *capture)
 {
     struct explorer_source *explorer = &source->explorer;
     struct catalog *catalog = &explorer->base.source.catalog;
     const char *label = capture->run ? capture->run : "profile";
     uint32_t name = catalog_string(catalog, text_of(label));
+    give_tables(catalog, capture->tables);
     *array_push(&catalog->hosts) =
         (struct host){.name = name,
                       .file = catalog_string(catalog, text_of(capture->tables)),

@@ -212,8 +212,8 @@ static bool lay_out_process(struct recording *recording, uint32_t number, struct
 }
 
 /* The other files of the session. */
-static bool open_session_files(const struct capture *capture, const char *path,
-                               struct process *process, struct error *err)
+static bool open_session_files(struct catalog *catalog, const struct capture *capture,
+                               const char *path, struct process *process, struct error *err)
 {
     const struct capture_file *input;
     array_each (input, &capture->files) {
@@ -234,6 +234,7 @@ static bool open_session_files(const struct capture *capture, const char *path,
             process->usage[kind] = file;
         } else if (kind == SESSION_GPU && !process->gpu_file.data) {
             process->gpu_file = file;
+            catalog_give(catalog, file.size, false);
         } else {
             file_close(&file);
         }
@@ -256,8 +257,9 @@ static bool add_process(struct recording *recording, struct process *process,
 {
     uint32_t number = (uint32_t)recording->base.files.count - 1;
     struct json_file *file = &recording->base.files.items[number];
-    return json_file_open(file, &recording->base.source.catalog, err) &&
-           (!capture || open_session_files(capture, file->path, process, err)) &&
+    struct catalog *catalog = &recording->base.source.catalog;
+    return json_file_open(file, catalog, err) &&
+           (!capture || open_session_files(catalog, capture, file->path, process, err)) &&
            lay_out_process(recording, number, err);
 }
 
@@ -310,6 +312,7 @@ static bool add_rings(struct recording *recording, const struct capture *capture
     process->usage[SESSION_CPU] = maps[RECORD_CPU];
     process->usage[SESSION_MEMORY] = maps[RECORD_MEMORY];
     process->gpu_file = maps[RECORD_GPU];
+    catalog_give(&recording->base.source.catalog, process->gpu_file.size, false);
     if (!session_info_read(process->info_file.data, process->info_file.size, &process->info,
                            &failed))
         return error_in_file(err, input->path, "is damaged: %s", failed.problem);

@@ -165,6 +165,7 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
     struct pb_reader in = body;
     size_t first_line = source->lines.count;
     struct pb_field field;
+    struct error ignored;
     while (pb_next(&in, &field)) {
         switch (field.tag) {
         case XPLANE_ID:
@@ -183,8 +184,10 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
                 .data = field.bytes, .size = field.value, .plane = plane_index};
             break;
         default:
-            break;
+            continue;
         }
+        if (!xplane_is_within(source, "", &ignored))
+            return false;
     }
     if (source->lines.count > first_line)
         make_usual_keys(&source->source.catalog, plane);
@@ -199,10 +202,12 @@ static bool read_plane_types(struct xplane_source *source, struct xplane_plane *
     struct pb_reader in = body;
     struct pb_field field;
     arg_buffer stats = {0}, type_args = {0};
+    struct error ignored;
     bool ok = true;
     while (ok && pb_next(&in, &field)) {
         if (field.tag == XPLANE_EVENT_METADATA)
-            ok = read_event_metadata(source, plane, pb_enter(&field), &type_args, failed);
+            ok = read_event_metadata(source, plane, pb_enter(&field), &type_args, failed) &&
+                 xplane_is_within(source, "", &ignored);
         else if (field.tag == XPLANE_STATS)
             ok = read_constant_stat(source, plane, pb_enter(&field), &stats, failed);
     }
@@ -323,6 +328,12 @@ static bool xplane_cut_off(const struct xplane_file *file, const struct pb_reade
     return xplane_damaged(file, failed->at, failed->problem, err);
 }
 
+bool xplane_is_within(const struct xplane_source *source, const char *path, struct error *err)
+{
+    return catalog_check(&source->source.catalog, source->lines.count - source->laid_out, path,
+                         err);
+}
+
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
                    struct pool *pool, struct error *err)
 {
@@ -340,14 +351,15 @@ bool xplane_layout(struct xplane_source *source, uint32_t file, const char *labe
     host->machine = host->is_nameless ? STRING_NONE : host->name;
     uint32_t instance = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0, host->name);
 
-    size_t first_line = source->lines.count;
     struct pb_reader in = pb_read(input->data, input->size);
     struct pb_field field;
-    while (pb_next(&in, &field))
-        if (field.tag == XSPACE_PLANES &&
-            !read_plane(source, file, instance, pb_enter(&field), &failed))
-            return xplane_damaged(input, failed.at, failed.problem, err);
-    if (!xplane_lines(source, file, first_line, pool, &failed))
-        return xplane_damaged(input, failed.at, failed.problem, err);
-    return true;
+    bool ok = true;
+    while (ok && pb_next(&in, &field))
+        ok = field.tag != XSPACE_PLANES ||
+             (read_plane(source, file, instance, pb_enter(&field), &failed) &&
+              xplane_is_within(source, input->path, err));
+    ok = ok && xplane_lines(source, file, pool, &failed);
+    if (!xplane_is_within(source, input->path, err))
+        return false;
+    return ok || xplane_damaged(input, failed.at, failed.problem, err);
 }

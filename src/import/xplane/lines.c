@@ -146,6 +146,7 @@ static bool add_counters(struct xplane_source *source, const struct xplane_line 
     size_t first_chunk = source->chunks.count;
     struct pb_reader in = pb_read(line->data, line->size);
     struct pb_field field;
+    struct error ignored;
     bool ok = true;
     for (const uint8_t *start = in.at; ok && pb_next(&in, &field); start = in.at) {
         uint64_t id;
@@ -156,6 +157,7 @@ static bool add_counters(struct xplane_source *source, const struct xplane_line 
         if (chunk == IDMAP_NONE) {
             chunk = add_counter(source, line, sort_key, id);
             idmap_put(&chunks, id, chunk);
+            ok = ok && xplane_is_within(source, "", &ignored);
         }
         source->chunks.items[chunk].count++;
         *array_push(&samples) = (struct sample){.field = start, .chunk = chunk};
@@ -236,13 +238,13 @@ static bool walk_line(void *context, size_t index, unsigned worker)
     return in.problem == NULL;
 }
 
-bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
+bool xplane_lines(struct xplane_source *source, uint32_t file, struct pool *pool,
                   struct pb_reader *failed)
 {
-    size_t count = source->lines.count - first_line;
+    size_t count = source->lines.count - source->laid_out;
     if (count == 0)
         return true;
-    struct xplane_line *lines = source->lines.items + first_line;
+    struct xplane_line *lines = source->lines.items + source->laid_out;
     struct line_walk walk = {.file = &source->files.items[file].map, .lines = lines};
     pool_run(pool, count, walk_line, &walk);
     for (size_t i = 0; i < count; i++) {
@@ -250,6 +252,7 @@ bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line
             *failed = lines[i].problem;
             return false;
         }
+        source->laid_out++;
         if (role_of_line(lines[i].name) != LANE_COUNTER)
             add_line(source, &lines[i], (int64_t)i);
         else if (!add_counters(source, &lines[i], (int64_t)i, failed))

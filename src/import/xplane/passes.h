@@ -106,11 +106,16 @@ struct xplane_source {
     ARRAY(struct xplane_file) files;
     ARRAY(struct xplane_plane) planes;
     ARRAY(struct xplane_line) lines;
+    size_t laid_out; /* lines that are tracks already */
     ARRAY(struct xplane_chunk) chunks;
 };
 
-/* Part of the first pass: converts a file's lines, from first_line on, to lanes and chunks. */
-bool xplane_lines(struct xplane_source *source, uint32_t file, size_t first_line, struct pool *pool,
+/* Whether all planes and lines so far are within the limits on what a file may declare. */
+bool xplane_is_within(const struct xplane_source *source, const char *path, struct error *err);
+
+/* Part of the first pass: converts a file's lines, which are not laid out yet, to lanes and chunks.
+ * Fails without a problem of the reader when there are too many. */
+bool xplane_lines(struct xplane_source *source, uint32_t file, struct pool *pool,
                   struct pb_reader *failed);
 
 /* First pass over one file: fills the catalog and the chunks. */

@@ -74,6 +74,7 @@ static bool add_file(struct xplane_source *source, struct xplane_file *file, con
                         .stop_epoch_ns = TIME_UNSET};
     uint32_t index = (uint32_t)source->files.count;
     bool ok = true;
+    catalog_give(catalog, file->size, kind != STREAM_PLAIN);
     if (file->size == 0)
         ok = error_in_file(err, file->path,
                            "the file is empty; JAX leaves an empty file behind when a capture "
