@@ -140,7 +140,17 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def kymo():
-    return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))
+    return Kymo(os.path.abspath(os.environ.get("KYMO", ROOT / "bin" / "kymo")))
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """The environment that has the wheel."""
+    import installed
+    if installed.missing():
+        pytest.skip(installed.missing())
+    installed.make()
+    return installed.ENVIRONMENT
 
 
 @pytest.fixture(params=CAPTURES)
