@@ -1,6 +1,6 @@
 """The package with other versions of JAX than that of the tests: one program, all that it and JAX record together.
 
-`make test` tries the oldest that is supported; tests/tools/jax_versions.sh installs and tries all.
+`make test` tries the oldest that is supported; scripts/jax_versions.sh installs and tries all.
 """
 
 import os
