@@ -63,7 +63,7 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
         configuration = {key: value for key, value in options.advanced_configuration.items()
                          if key not in KYMO_KEYS and (key not in GPU_KEYS or with_gpu and key in JAX_GPU_KEYS)}
         if not with_gpu and not _leave_gpu_out(ours, configuration) and options.device_tracer_level > 0 and _has_gpu(jax):
-            raise RuntimeError(f"JAX {jax.__version__} cannot leave GPUs to Kymo; leave out kymo_gpu, or use JAX 0.6 or later")
+            raise RuntimeError(f"JAX {jax.__version__} cannot leave GPUs to Kymo; leave out kymo_gpu, or use JAX 0.6.2 or later")
         _configure(ours, configuration, jax.__version__)
         _set_metadata(jax, profiler)
         threads: dict[int, int] = {}
@@ -137,7 +137,7 @@ def _configure(options: Any, configuration: dict[str, Any], version: str) -> Non
         options.advanced_configuration = configuration
     elif configuration:
         warnings.warn(f"kymo: JAX {version} has no advanced_configuration, so its profiler runs without {', '.join(configuration)}; "
-                      "JAX 0.6 and later have it", RuntimeWarning, stacklevel=5)
+                      "JAX 0.6.2 and later have it", RuntimeWarning, stacklevel=5)
 
 
 def _call(profiler: Any, name: str, *arguments: Any) -> None:

@@ -5,6 +5,7 @@
 
 import os
 import pathlib
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ from python_traces import host_lines, nesting, read, run, trace_of
 OLDEST, *LATER = (ROOT / "tests" / "jax-versions.txt").read_text().split()
 CHOSEN = os.environ.get("KYMO_JAX_VERSIONS", OLDEST).split()
 FOLDER = pathlib.Path(os.environ.get("KYMO_JAX_FOLDER", ROOT / ".tools"))
-pytestmark = [pytest.mark.plain_build, pytest.mark.slow, pytest.mark.usefixtures("installed")]
+pytestmark = [pytest.mark.plain_build, pytest.mark.usefixtures("installed")]
 
 PROGRAM = """
 import subprocess, sys, threading
@@ -65,6 +66,7 @@ def inside(path, plane="/host:CPU"):
     return nesting(events, {"train", "compute", "PjitFunction(f)"}), {name: args for name, _, _, args in events}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", CHOSEN)
 def test_sessions_have_what_jax_and_kymo_record(kymo, tmp_path, version):
     python = FOLDER / f"jax-{version}" / "bin" / "python"
@@ -84,3 +86,45 @@ def test_sessions_have_what_jax_and_kymo_record(kymo, tmp_path, version):
         assert {"/host:metadata", "Task Environment"} <= {plane.name for plane in read(path).planes}, "programs"
     nested, _ = inside(trace_of(tmp_path / "jax"), "/host:CPU (Kymo)")
     assert [name for _, name in nested] == ["train", "compute"] * 20
+
+
+STAND_IN = """
+import sys, types, warnings
+class Options:
+    host_tracer_level = python_tracer_level = 0
+profiler = types.ModuleType("jaxlib._profiler")
+profiler.ProfileOptions, profiler.ProfilerSession = Options, lambda options: started.append(options)
+jaxlib = types.ModuleType("jaxlib")
+jaxlib._profiler, jaxlib.__version__ = profiler, "0.4.30"
+device = types.SimpleNamespace(platform="gpu", client=types.SimpleNamespace(platform="gpu", platform_version="12"))
+jax = types.SimpleNamespace(devices=lambda: [device], __version__="0.4.30")
+sys.modules.update({"jax": jax, "jaxlib": jaxlib, "jaxlib._profiler": profiler})
+started = []
+from kymo import _jax
+from kymo.profiler import ProfileOptions
+options = ProfileOptions()
+"""
+
+
+@pytest.mark.parametrize("setting, with_gpu, sessions, said", [
+    ("", True, 1, ""),
+    ("device_tracer_level = 0", False, 1, ""),
+    ("", False, 0, "JAX 0.4.30 cannot leave GPUs to Kymo"),
+    ("advanced_configuration = {'tpu_trace_mode': 'TRACE_ONLY_HOST'}", True, 1, "its profiler runs without tpu_trace_mode"),
+])
+def test_what_jax_without_advanced_configuration_cannot_do_is_said(setting, with_gpu, sessions, said):
+    """Two profilers must not use CUPTI, and options must not be lost in silence."""
+    output = run(f"""
+        {setting and "options." + setting}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            _jax.start(options, with_gpu={with_gpu})
+        print(len(started), *(warning.message for warning in caught))
+    """, head=STAND_IN)
+    count, _, warning = output.strip().partition(" ")
+    assert int(count) == sessions and said in warning and bool(said) == bool(warning)
+
+
+def test_the_guide_names_each_version_that_is_tested():
+    [named] = re.findall(r"^Tested with JAX (.+?)\.(?= |$)", (ROOT / "docs" / "python.md").read_text(), re.M)
+    assert re.split(", | and ", named) == [OLDEST, *LATER]
