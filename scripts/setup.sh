@@ -115,10 +115,17 @@ unpack_spark() {
     mv "$folder" ".tools/spark-$version"
 }
 
+# The oldest JAX that the Python package supports. It is not published for Python 3.13 and later, where its tests are left out.
+install_oldest_jax() {
+    python3 -c 'import sys; sys.exit(sys.version_info >= (3, 13))' || return 0
+    scripts/jax_versions.sh --install-only "$(head -n 1 tests/jax-versions.txt)"
+}
+
 install_packages
 install_npm
 if [ "$purpose" = test ]; then
     install_python
+    install_oldest_jax
     unpack_influxdb
     unpack_spark
 fi

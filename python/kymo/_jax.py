@@ -52,7 +52,7 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
     if jax is None or not hasattr(jax, "devices"):
         return None
     try:
-        profiler = _profiler_of_jaxlib()
+        profiler = profiler_of_jaxlib()
         jax.devices()  # TPUs are not recorded by a session that begins before their runtime
         ours = profiler.ProfileOptions()
         ours.python_tracer_level = 0  # Kymo records Python's functions
@@ -62,9 +62,9 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
                 setattr(ours, name, getattr(options, name))
         configuration = {key: value for key, value in options.advanced_configuration.items()
                          if key not in KYMO_KEYS and (key not in GPU_KEYS or with_gpu and key in JAX_GPU_KEYS)}
-        if not with_gpu:
-            _leave_gpu_out(ours, configuration)
-        ours.advanced_configuration = configuration
+        if not with_gpu and not _leave_gpu_out(ours, configuration) and options.device_tracer_level > 0 and _has_gpu(jax):
+            raise RuntimeError(f"JAX {jax.__version__} cannot leave GPUs to Kymo; leave out kymo_gpu, or use JAX 0.6.2 or later")
+        _configure(ours, configuration, jax.__version__)
         _set_metadata(jax, profiler)
         threads: dict[int, int] = {}
         _note_threads(threads)
@@ -90,7 +90,7 @@ def _session(profiler: Any, options: Any) -> Any:
             os.environ["KYMO_JAX_PLUGIN"] = before
 
 
-def _profiler_of_jaxlib() -> Any:
+def profiler_of_jaxlib() -> Any:
     try:
         from jaxlib import _profiler
         return _profiler
@@ -106,19 +106,38 @@ def needs_own_gpu_tracer() -> bool:
     if jax is None or not hasattr(jax, "devices"):
         return False
     try:
-        return (any(device.platform in ("gpu", "cuda") for device in jax.devices())
-                and not hasattr(_profiler_of_jaxlib().ProfileOptions(), "device_tracer_level"))
+        return _has_gpu(jax) and not hasattr(profiler_of_jaxlib().ProfileOptions(), "device_tracer_level")
     except Exception:  # no devices, or no profiler: start() says so
         return False
 
 
-def _leave_gpu_out(options: Any, configuration: dict[str, Any]) -> None:
+def _has_gpu(jax: Any) -> bool:
+    return any(device.platform in ("gpu", "cuda") for device in jax.devices())
+
+
+def _leave_gpu_out(options: Any, configuration: dict[str, Any]) -> bool:
     """CUPTI serves one profiler at a time. Versions of jaxlib without a switch start no tracer of GPUs when there is a key it
-    does not know."""
+    does not know; False when this one takes no keys either."""
     if hasattr(options, "device_tracer_level"):
         options.device_tracer_level = 0
-    elif not any(key.startswith("tpu_") for key in configuration):
+        return True
+    if not _takes_configuration(options):
+        return False
+    if not any(key.startswith("tpu_") for key in configuration):
         configuration["gpu_recorded_by_kymo"] = True
+    return True
+
+
+def _takes_configuration(options: Any) -> bool:
+    return hasattr(type(options), "advanced_configuration")  # of the object, jaxlib 0.6 and 0.7 cannot read it
+
+
+def _configure(options: Any, configuration: dict[str, Any], version: str) -> None:
+    if _takes_configuration(options):
+        options.advanced_configuration = configuration
+    elif configuration:
+        warnings.warn(f"kymo: JAX {version} has no advanced_configuration, so its profiler runs without {', '.join(configuration)}; "
+                      "JAX 0.6.2 and later have it", RuntimeWarning, stacklevel=5)
 
 
 def _call(profiler: Any, name: str, *arguments: Any) -> None:
@@ -148,7 +167,8 @@ def _note_threads(threads: dict[int, int]) -> None:
 def _note(thread: threading.Thread, threads: dict[int, int]) -> None:
     native = thread.native_id
     if thread.ident is not None and native is not None:
-        threads[_hash(thread.ident)] = native
+        name = _hash(thread.ident)
+        threads[name] = threads[name & 0xFFFFFFFF] = native  # jaxlib 0.4.30 has 32 bits of it
 
 
 def _hash(ident: int) -> int:

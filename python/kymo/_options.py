@@ -239,15 +239,23 @@ class ProfileOptions:
         return f"ProfileOptions({', '.join(changed)})"
 
 
+def _value(options: Any, name: str) -> Any:
+    """None where it has no such property, or cannot read it, as advanced_configuration in jaxlib 0.6 and 0.7."""
+    try:
+        return getattr(options, name)
+    except (AttributeError, TypeError):
+        return None
+
+
 def options_of(options: Any) -> ProfileOptions:
-    """Options as ours: a copy, also of jax.profiler.ProfileOptions."""
+    """Options as ours: a copy, also of jax.profiler.ProfileOptions, which has fewer properties in earlier versions."""
     copy = ProfileOptions()
     if options is None:
         return copy
-    names = [*_ATTRIBUTES, "advanced_configuration"]
-    if not all(hasattr(options, name) for name in names if name != "device_tracer_level"):
+    values = {name: _value(options, name) for name in (*_ATTRIBUTES, "advanced_configuration")}
+    if values["host_tracer_level"] is None or values["python_tracer_level"] is None:
         raise TypeError(f"profiler_options must be ProfileOptions, not {type(options).__name__}")
-    for name in names:
-        if hasattr(options, name):
-            setattr(copy, name, getattr(options, name))
+    for name, value in values.items():
+        if value is not None:
+            setattr(copy, name, value)
     return copy

@@ -76,7 +76,7 @@ def run(*arguments: str, **options: Any) -> str:
     said = result.stderr.decode(errors="replace").strip()
     if result.returncode != 0:
         raise ProgramError(reason(said) or f"kymo {arguments[0]} failed with {result.returncode}")
-    if said:
+    if said and sys.stderr is not None:  # None in a program whose standard files are closed
         sys.stderr.write(_without_levels(said, "kymo: ") + "\n")
     output: str = result.stdout.decode(errors="surrogateescape")
     return output

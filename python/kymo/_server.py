@@ -35,7 +35,7 @@ def start(port: int, requires_backend: bool) -> Server:
     with _lock:
         if _server is not None:
             raise ValueError("Only one profiler server can be active at a time.")
-        path = _program.library("libkymo-server.so") or _program.library("libkymo-server.so.0")
+        path = _program.library("libkymo-server.so")
         if path is None:
             raise RuntimeError("libkymo-server.so, which serves profiles, is not installed")
         jax = sys.modules.get("jax")

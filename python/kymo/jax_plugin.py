@@ -12,7 +12,7 @@ import os
 import warnings
 from typing import Any
 
-from kymo import _kymo, _program
+from kymo import _jax, _kymo, _program
 
 _hooks: tuple[Any, ...] = ()  # C calls them: they must stay
 
@@ -29,14 +29,14 @@ def initialize() -> None:
 
 def _register() -> None:
     global _hooks
-    from jaxlib import _profiler, xla_client
+    from jaxlib import xla_client
     path = _program.library("libkymo-server.so")
     if path is None:
         raise FileNotFoundError("libkymo-server.so is not in this package")
     function = ctypes.CFUNCTYPE(None)
     _hooks = (function(_start), function(_stop))
     ctypes.CDLL(path).kymo_profiler_hooks(*_hooks)
-    _profiler.register_plugin_profiler(xla_client.load_pjrt_plugin_dynamically("kymo", path))
+    _jax.profiler_of_jaxlib().register_plugin_profiler(xla_client.load_pjrt_plugin_dynamically("kymo", path))
 
 
 def _start() -> None:

@@ -31,6 +31,8 @@ def session(master: str, **settings: str) -> Any:
         from pyspark.sql import SparkSession
     except ImportError as problem:
         raise EngineError(f"{problem}; `pip install pyspark` installs Spark, which needs Java 17") from None
+    if master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # python3 may be another, without this package
     builder = SparkSession.builder.master(master).appName("kymo fleet")
     for name, value in {
         # Names of runs and machines are texts, also those made of digits.

@@ -19,6 +19,8 @@ CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
 
 # What is preloaded into other programs has no sanitizer in it, whatever the program under test has.
 os.environ["KYMO_LIBRARY_DIR"] = str(ROOT / "lib")
+if "KYMO" in os.environ:  # programs of the tests run in other folders
+    os.environ["KYMO"] = os.path.abspath(os.environ["KYMO"])
 
 # Programs in the background of a shell ignore signals, and so would all that the tests start.
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -141,6 +143,16 @@ def workspace(tmp_path_factory):
 @pytest.fixture(scope="session")
 def kymo():
     return Kymo(os.environ.get("KYMO", ROOT / "bin" / "kymo"))
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """The environment that has the wheel."""
+    import installed
+    if installed.missing():
+        pytest.skip(installed.missing())
+    installed.make()
+    return installed.ENVIRONMENT
 
 
 @pytest.fixture(params=CAPTURES)

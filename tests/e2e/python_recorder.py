@@ -7,9 +7,8 @@ import re
 import subprocess
 import sys
 
-from conftest import ROOT
+from installed import PACKAGE
 
-PACKAGE = ROOT / "lib" / "kymo" / "python"
 # Loads the extension without the rest of the package, which has tests of its own.
 LOAD = f"""
 import importlib.machinery, importlib.util, sys

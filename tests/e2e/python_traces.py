@@ -1,15 +1,12 @@
 """What tests of the Python package share: programs run once with jax.profiler and once with kymo.profiler, and what jaxlib
 reads in their traces."""
 
-import os
 import pathlib
 import subprocess
-import sys
 import textwrap
 
-from conftest import ROOT
+from installed import PACKAGE, PYTHON, clean_environment
 
-PACKAGE = ROOT / "lib" / "kymo" / "python"
 MODULES = ["jax.profiler", "kymo.profiler"]
 
 HEAD = """
@@ -21,17 +18,18 @@ import {module} as profiler
 
 
 def environment(**variables):
-    path = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "error::RuntimeWarning",
-            "TF_CPP_MIN_LOG_LEVEL": "2", **variables}
+    return clean_environment(**{"JAX_PLATFORMS": "cpu", "PYTHONWARNINGS": "error::RuntimeWarning", "TF_CPP_MIN_LOG_LEVEL": "2", **variables})
 
 
-def run(program, *arguments, head="", python=sys.executable, code=0, **variables):
-    """Runs a program, which must end with this code; what it printed, standard error included unless it is empty."""
+def run(program, *arguments, head="", python=PYTHON, code=0, **variables):
+    """Runs a program where the wheel is installed, in a folder that is not ours; it must end with this code. What it printed, on
+    standard error if the code is not 0, and on both if it is None, which is 0."""
+    if python != PYTHON:
+        variables["PYTHONPATH"] = str(PACKAGE)  # it has other packages
     result = subprocess.run([python, "-c", head + textwrap.dedent(program), *map(str, arguments)], text=True, timeout=120,
-                            capture_output=True, env=environment(**variables))
-    assert result.returncode == code, result.stderr
-    return result.stdout if code == 0 else result.stderr
+                            capture_output=True, env=environment(**variables), cwd="/")
+    assert result.returncode == (code or 0), result.stderr
+    return result.stdout + result.stderr if code is None else result.stderr if code else result.stdout
 
 
 def run_traced(module, program, logs, **variables):

@@ -1,11 +1,9 @@
 """kymo.fleet: datasets on this machine and in file systems of fsspec."""
 
-import sys
-
 import pytest
 
 from conftest import DATA
-from python_traces import PACKAGE
+from installed import importable
 
 fsspec = pytest.importorskip("fsspec")
 pytestmark = pytest.mark.plain_build
@@ -14,14 +12,11 @@ STEPS = "SELECT run, instance, rank, step, compute_ns FROM RankStep ORDER BY ALL
 
 
 @pytest.fixture(scope="module")
-def fleet(kymo):
+def fleet(kymo, installed):
     """The module, read by this process."""
-    sys.path.insert(0, str(PACKAGE))
-    try:
+    with importable():
         import kymo.fleet as module
         yield module
-    finally:
-        sys.path.remove(str(PACKAGE))
 
 
 @pytest.fixture(params=["path", "memory", "files"])

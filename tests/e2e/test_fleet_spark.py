@@ -11,6 +11,8 @@ import sys
 import pyarrow.parquet
 import pytest
 
+from conftest import Kymo
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANKS = [ROOT / "tests" / "data" / "kineto" / name for name in ("recommender_rank.json.gz", "recommender_rank1.json.gz")]
 MASTER = "local[2]"
@@ -70,12 +72,15 @@ def test_results_are_the_same_row_for_row(kymo, gen_run, tmp_path, spark, monkey
 
 
 @pytest.mark.slow
-def test_captures_are_processed_by_tasks(kymo, tmp_path, spark, monkeypatch):
+def test_captures_are_processed_by_tasks(kymo, installed, tmp_path, spark, monkeypatch):
+    """Of the installed package, whose Python runs the tasks, too."""
     broken = tmp_path / "rank-2.json.gz"
     broken.write_bytes(RANKS[0].read_bytes()[:1000])
     for name, value in spark.items():
         monkeypatch.setenv(name, value)
-    result = kymo.run("fleet", "add", tmp_path / "runs", *RANKS, broken, "--run", "r", "--engine", MASTER, timeout=900)
+    monkeypatch.delenv("KYMO_PYTHON")
+    result = Kymo(installed / "bin" / "kymo").run("fleet", "add", tmp_path / "runs", *RANKS, broken, "--run", "r", "--engine", MASTER,
+                                                  timeout=900)
     assert result.returncode == 1
     assert f"{RANKS[0]}: added\n{RANKS[1]}: added\n{broken}: " in result.stdout
     assert "not all captures could be added" in result.stderr

@@ -1,18 +1,17 @@
-"""Kymo inside jax.profiler: found by its entry point, as after `pip install`, in a JAX that knows nothing of it otherwise."""
+"""Kymo inside jax.profiler: found by the entry point of the installed package, in a JAX that knows nothing of it otherwise."""
 
-import os
 import re
-import sys
 
 import pytest
 
-from python_traces import PACKAGE, host_lines, read, run, trace_of
+from installed import PACKAGE, PYTHON, clean_environment
+from python_traces import host_lines, read, run, trace_of
 
 OURS = "/host:CPU (Kymo)"
 
 pytestmark = [
     pytest.mark.plain_build,
-    pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
+    pytest.mark.usefixtures("installed"),
 ]
 
 TRACE = """
@@ -36,28 +35,10 @@ print(jax.devices(), jax.default_backend())
 """
 
 
-@pytest.fixture(scope="session")
-def installed(tmp_path_factory):
-    """A folder for PYTHONPATH with what an installer would write of the package's entry points."""
-    folder = tmp_path_factory.mktemp("installed")
-    metadata = folder / "kymo-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: kymo\nVersion: 0.1.0\n")
-    text = (PACKAGE.parents[2] / "pyproject.toml").read_text()
-    name, module = re.search(r'^\[project\.entry-points\.jax_plugins\]\n(\w+) = "(.+)"', text, re.M).groups()
-    (metadata / "entry_points.txt").write_text(f"[jax_plugins]\n{name} = {module}\n")
-    return str(folder)
-
-
-def traced(installed, logs, program=TRACE, **variables):
-    path = os.pathsep.join([str(PACKAGE), installed])
-    return run(program, logs, **{"PYTHONPATH": path, **variables})
-
-
 @pytest.mark.slow
-def test_a_session_has_what_both_record(kymo, tmp_path, installed):
+def test_a_session_has_what_both_record(kymo, tmp_path):
     logs, without = tmp_path / "logs", tmp_path / "without"
-    assert traced(installed, logs) == traced(installed, without, KYMO_JAX_PLUGIN="0") == "[CpuDevice(id=0)] cpu\n"
+    assert run(TRACE, logs) == run(TRACE, without, KYMO_JAX_PLUGIN="0") == "[CpuDevice(id=0)] cpu\n"
     lines, added = host_lines(trace_of(logs)), host_lines(trace_of(logs), OURS)
     [ours] = [events for events in added.values() if any(name == "of kymo" for name, *_ in events)]
     [theirs] = [events for events in lines.values() if any(name == "of jax" for name, *_ in events)]
@@ -76,10 +57,9 @@ def test_a_session_has_what_both_record(kymo, tmp_path, installed):
 
 
 @pytest.mark.slow
-def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_records(kymo, tmp_path, installed):
-    path = os.pathsep.join([str(PACKAGE), installed])
-    result = kymo.run("inspect", "-o", tmp_path / "session", sys.executable, "-c", TRACE, tmp_path / "logs",
-                      env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"})
+def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_records(kymo, tmp_path):
+    result = kymo.run("inspect", "-o", tmp_path / "session", PYTHON, "-c", TRACE, tmp_path / "logs",
+                      env=clean_environment(JAX_PLATFORMS="cpu"))
     assert result.returncode == 0, result.stderr
     trace = trace_of(tmp_path / "logs")
     assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
@@ -87,11 +67,11 @@ def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_record
 
 
 @pytest.mark.slow
-def test_sessions_follow_one_another_and_leave_nothing_behind(tmp_path, installed):
+def test_sessions_follow_one_another_and_leave_nothing_behind(tmp_path):
     (tmp_path / "tmp").mkdir()
     program = TRACE.replace("with jax.profiler.trace(sys.argv[1]):", "for n in range(3):\n  with jax.profiler.trace(f'{sys.argv[1]}/{n}'):")
     program = re.sub(r"^    (?=for i|    )", r"      ", program, flags=re.M).replace("busy(0.04)", "busy(0.01)")
-    traced(installed, tmp_path / "logs", program, TMPDIR=str(tmp_path / "tmp"))
+    run(program, tmp_path / "logs", TMPDIR=str(tmp_path / "tmp"))
     for number in range(3):
         trace = trace_of(tmp_path / "logs" / str(number))
         names = [name for plane in ("/host:CPU", OURS) for events in host_lines(trace, plane).values() for name, *_ in events]
@@ -100,19 +80,19 @@ def test_sessions_follow_one_another_and_leave_nothing_behind(tmp_path, installe
 
 
 @pytest.mark.slow
-def test_without_the_program_the_session_has_what_jax_records(tmp_path, installed):
+def test_without_the_program_the_session_has_what_jax_records(tmp_path):
     """The library finds no program that makes a profile: JAX logs the error and writes its own planes."""
     libraries = tmp_path / "lib"
     libraries.mkdir()
     for library in ("libkymo-server.so", "libkymo.so.0"):
-        (libraries / library).write_bytes((PACKAGE.parents[1] / library).read_bytes())
-    traced(installed, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere", KYMO="")
+        (libraries / library).write_bytes((PACKAGE / "kymo" / "lib" / library).read_bytes())
+    run(TRACE, tmp_path / "logs", KYMO_LIBRARY_DIR=str(libraries), PATH="/nowhere", KYMO="")
     trace = trace_of(tmp_path / "logs")
     assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
 
 
 @pytest.mark.slow
-def test_it_takes_little_time_to_register(installed):
+def test_it_takes_little_time_to_register():
     program = """
 import time
 import jax, jaxlib.xla_client, jaxlib._profiler

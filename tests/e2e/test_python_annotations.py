@@ -8,7 +8,7 @@ from conftest import ROOT
 from python_recorder import PACKAGE, interpreters, json_line
 from test_python_frames import EACH, record, spans  # noqa: F401: record is a fixture
 
-pytestmark = pytest.mark.plain_build
+pytestmark = [pytest.mark.plain_build, pytest.mark.usefixtures("installed")]
 
 
 def named(recording):
@@ -184,12 +184,12 @@ def test_the_extension_serves_all_versions_and_needs_libkymo_alone():
     needed = subprocess.run(["objdump", "-p", library], capture_output=True, text=True, check=True).stdout
     names = {line.split()[1] for line in needed.splitlines() if line.split()[:1] == ["NEEDED"]}
     assert names <= {"libkymo.so.0", "libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
-    assert (ROOT / "lib" / "libkymo.so.0").exists()
+    assert (PACKAGE / "kymo" / "lib" / "libkymo.so.0").exists()
 
 
 @EACH
 def test_the_package_is_found_beside_the_build(interpreter, tmp_path):
     program = "import json; from kymo import _kymo; print(json.dumps(_kymo.is_recording()))"
-    result = subprocess.run([interpreter, "-c", program], env={"PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"},
+    result = subprocess.run([interpreter, "-c", program], env={"PYTHONPATH": str(ROOT / "lib" / "kymo" / "python"), "PYTHONDONTWRITEBYTECODE": "1"},
                             text=True, capture_output=True, check=True)
     assert json_line(result.stdout) is False and interpreters()

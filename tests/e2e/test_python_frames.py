@@ -4,7 +4,7 @@ import pytest
 
 from python_recorder import LOAD, Recording, interpreters, json_line, run_python
 
-pytestmark = pytest.mark.plain_build  # what records is not the program under test
+pytestmark = [pytest.mark.plain_build, pytest.mark.usefixtures("installed")]  # what records is not the program under test
 EACH = pytest.mark.parametrize("interpreter", interpreters(), ids=lambda path: path.rsplit("/", 1)[-1])
 
 # Random calls of all kinds, the same for the same seed.

@@ -6,20 +6,20 @@ import pathlib
 
 import pytest
 
-from python_traces import PACKAGE, host_lines, run
+from installed import PYTHON
+from python_traces import host_lines, run
 
 pytestmark = [
     pytest.mark.plain_build,
-    pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
+    pytest.mark.usefixtures("installed"),
 ]
 
 
 def torch_python():
-    """A Python that has PyTorch: this one, or that of KYMO_TORCH_PYTHON."""
+    """A Python that has PyTorch: that of the tests, or that of KYMO_TORCH_PYTHON."""
     import importlib.util
-    import sys
     if importlib.util.find_spec("torch"):
-        return sys.executable
+        return PYTHON
     return os.environ.get("KYMO_TORCH_PYTHON")
 
 

@@ -4,32 +4,29 @@ import html.parser
 import json
 import math
 import re
-import sys
 import urllib.error
 import urllib.request
 
 import pytest
 
 from conftest import DATA
-from python_traces import PACKAGE, read, run
+from installed import importable
+from python_traces import read, run
 
 pytestmark = [
     pytest.mark.plain_build,
-    pytest.mark.skipif(not list(PACKAGE.glob("kymo/_kymo*.so")), reason="built without Python's headers"),
+    pytest.mark.usefixtures("installed"),
 ]
 GPT = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
 
 
 @pytest.fixture(scope="module")
-def package(kymo):
+def package(kymo, installed):
     """The package, read by this process."""
-    sys.path.insert(0, str(PACKAGE))
-    try:
+    with importable():
         import kymo as package
         import kymo.data
         yield package
-    finally:
-        sys.path.remove(str(PACKAGE))
 
 
 def same_value(ours, theirs):

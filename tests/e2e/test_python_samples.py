@@ -5,7 +5,7 @@ import pytest
 from python_recorder import interpreters
 from test_python_frames import EACH, record, spans  # noqa: F401: record is a fixture
 
-pytestmark = pytest.mark.plain_build
+pytestmark = [pytest.mark.plain_build, pytest.mark.usefixtures("installed")]
 MS = 1e9  # ps
 
 PROGRAM = '''

@@ -10,10 +10,11 @@ import pytest
 import schema
 from conftest import ROOT
 from gpu_session import Session
+from installed import PACKAGE
 from test_cuda import Machine, sessions
 from test_gpu import Tables
 
-HOOK = ROOT / "python" / "start"
+HOOK = PACKAGE / "kymo" / "lib" / "kymo" / "python-start"
 # A package as the hook sees PyTorch: it writes down what is done to it.
 TORCH = '''
 import sys, types
@@ -42,7 +43,7 @@ STARTED = [["emit_nvtx", {"record_shapes": True}], ["enable", "nvtx"]]
 
 
 @pytest.fixture
-def python(tmp_path):
+def python(tmp_path, installed):
     """Runs Python with the hook and a stand-in for torch: what it prints and what is on standard error."""
     def run(program, *, cuda="13.0", enter="pass", end="", on="1", code=0, options=()):
         (tmp_path / "torch").mkdir(exist_ok=True)

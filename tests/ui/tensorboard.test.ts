@@ -1,6 +1,6 @@
 // Kymo's tab in a real TensorBoard, below a path of its own and beside XProf's plug-in.
-import { spawn, type ChildProcess } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,21 +13,14 @@ let board: ChildProcess
 let url: string
 let browser: Browser
 
-/** Declares the plug-in as the installed package does: TensorBoard looks for the metadata of distributions. */
-function declarePlugin(): string {
-  const site = join(folder, 'site')
-  const metadata = join(site, 'kymo-0.1.0.dist-info')
-  mkdirSync(metadata, { recursive: true })
-  writeFileSync(join(metadata, 'METADATA'), 'Metadata-Version: 2.1\nName: kymo\nVersion: 0.1.0\n')
-  writeFileSync(join(metadata, 'entry_points.txt'), '[tensorboard_plugins]\nkymo = kymo.tensorboard:KymoPlugin\n')
-  return site
-}
+/** The Python of the environment that has the wheel. */
+const installedPython = () => execFileSync(join(ROOT, '.venv/bin/python'), [join(ROOT, 'tests/e2e/installed.py')], { encoding: 'utf8' }).trim()
 
 /** Starts TensorBoard on a free port; its address. */
 function startBoard(logs: string): Promise<string> {
   board = spawn(
-    join(ROOT, '.venv/bin/python'), ['-m', 'tensorboard.main', '--logdir', logs, '--port', '0', '--path_prefix', PREFIX, '--load_fast', 'false'],
-    { env: { ...process.env, PYTHONPATH: `${declarePlugin()}:${join(ROOT, 'lib/kymo/python')}`, XDG_DATA_HOME: join(folder, 'data') } },
+    installedPython(), ['-m', 'tensorboard.main', '--logdir', logs, '--port', '0', '--path_prefix', PREFIX, '--load_fast', 'false'],
+    { env: { ...process.env, KYMO: undefined, XDG_DATA_HOME: join(folder, 'data') } },
   )
   return new Promise((done, fail) => {
     let text = ''
@@ -49,7 +42,7 @@ beforeAll(async () => {
   cpSync(join(DATA, CAPTURES.matmul), join(run, 'host0.xplane.pb'))
   url = await startBoard(join(folder, 'logs'))
   browser = await launch({ webgl: true })
-}, 60_000)
+}, 180_000) // the wheel may have to be built
 
 afterAll(async () => {
   await browser?.close()
