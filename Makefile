@@ -80,10 +80,12 @@ lint: test-setup all
 fuzz: test-setup
 	@KYMO_FUZZ_SECONDS=$(FUZZ_SECONDS) KYMO_FUZZ_SEED=0 .venv/bin/python tests/run.py --stage fuzz
 
-# A minute of captures that begin and end under eight threads, with ThreadSanitizer.
+# With ThreadSanitizer, a minute each: captures that begin and end under eight threads; the runtime closed again and
+# again while others fork, trace and run callbacks.
 soak: test-setup
 	$(call build,tsan)
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
+	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-runtime_callback
 
 clean:
 	rm -rf build bin lib

@@ -14,6 +14,8 @@ struct device_profiler {
     NRT_STATUS (*continuous_save)(uint32_t vnc, const char *output_dir);
     NRT_STATUS (*continuous_stop)(void);
     void (*session_end)(void); /* writes what a session has open; may be NULL */
+    /* False, after a message, where the caller must not wait for executions. */
+    bool (*may_wait)(const char *function);
 };
 
 /* Set before the first call of nrt_profile.h, or never. */
@@ -26,5 +28,8 @@ enum inspect_devices inspect_devices(void);
 /* Whether executions that fail leave a profile. */
 bool inspect_on_fail(void);
 int inspect_session_id(void);
+
+/* For fork. */
+extern struct lock inspect_lock, profile_lock;
 
 #endif
