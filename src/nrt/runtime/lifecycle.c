@@ -125,13 +125,6 @@ static bool take_cores(struct settings *from)
     return lock_file >= 0;
 }
 
-static void release_cores(void)
-{
-    if (lock_file >= 0)
-        close(lock_file);
-    lock_file = -1;
-}
-
 /* The child has neither the threads nor the cores, and nothing closes what another thread was
  * closing. */
 void runtime_forked(void)
@@ -139,7 +132,8 @@ void runtime_forked(void)
     if (state == READY || state == CLOSING) {
         state = BEFORE_INIT;
         has_forked = true;
-        release_cores();
+        close(lock_file);
+        lock_file = -1;
     }
     calls = 0;
 }
@@ -234,7 +228,8 @@ static bool begin_close(void)
 static void end_close(void)
 {
     pthread_mutex_lock(&lifecycle_lock);
-    release_cores();
+    cores_give_back(lock_file);
+    lock_file = -1;
     settings.row.count = 0;
     state = CLOSED;
     pthread_cond_broadcast(&closed);
