@@ -3,6 +3,8 @@
  */
 #include "nrt/lists.h"
 
+#include "nrt/runtime/runtime.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,6 +19,8 @@ void say(const char *format, ...)
 {
     char line[512] = "kymo: ";
     size_t used = strlen(line);
+    if (rt_log_is_quiet())
+        return;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line + used, sizeof line - used - 1, format, arguments);

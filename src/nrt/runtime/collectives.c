@@ -58,15 +58,19 @@ static NRT_STATUS meet(int32_t vnc, uint32_t rank, uint32_t count, const uint8_t
     if (status != NRT_SUCCESS)
         return status;
     struct rank run = {.world = world_get(count, WORLD_HOST), .number = rank, .count = count};
-    const struct exchange exchange = {.key = gathering ? 1 + gathering->size : 0,
-                                      .in = in,
-                                      .size = gathering ? gathering->size : 0,
-                                      .combine = gathering ? gather : NULL,
-                                      .context = gathering};
+    size_t size = gathering ? gathering->size : 0;
+    uint8_t *copy;
+    const struct exchange exchange = {
+        .key = gathering ? 1 + size : 0,
+        .in = input_apart(in, size, gathering ? gathering->out : NULL, count * size, &copy),
+        .size = size,
+        .combine = gathering ? gather : NULL,
+        .context = gathering};
     uint64_t unused;
     rank_begin(&run);
     enum exchange_result result = rank_exchange(&run, &exchange, &unused);
     rank_end(&run, result != EXCHANGE_DONE);
+    mem_free(copy);
     return result == EXCHANGE_DONE   ? NRT_SUCCESS
            : runtime_is_closing()    ? NRT_CLOSED
            : result == EXCHANGE_LATE ? NRT_TIMEOUT

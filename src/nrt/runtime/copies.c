@@ -24,6 +24,7 @@ struct transfer {
     bool is_unsafe;   /* not to wait for executions */
 };
 
+/* The caller's buffer may be memory of the tensor, by nrt_tensor_get_va or an attached buffer. */
 static void move(const struct view *part, const struct transfer *transfer)
 {
     static const enum event_type types[] = {
@@ -35,9 +36,9 @@ static void move(const struct view *part, const struct transfer *transfer)
                     kymo_uint("size", transfer->size));
     }
     if (transfer->direction == READ)
-        memcpy(transfer->to, part->data, transfer->size);
+        memmove(transfer->to, part->data, transfer->size);
     else if (transfer->direction == WRITE)
-        memcpy(part->data, transfer->from, transfer->size);
+        memmove(part->data, transfer->from, transfer->size);
     else
         memset(part->data, transfer->value, transfer->size);
     if (id)

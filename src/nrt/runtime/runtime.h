@@ -43,6 +43,8 @@ bool settings_read(struct settings *settings);
 enum rt_level { RT_QUIET, RT_ERROR, RT_WARNING, RT_INFO, RT_DEBUG };
 enum rt_component { RT_NRT, RT_TDRV, RT_KMGR, RT_COMPONENTS }; /* interface, devices, models */
 void rt_log_configure(void);
+/* Whether the interface's level is QUIET; also before rt_log_configure. */
+bool rt_log_is_quiet(void);
 void rt_log(enum rt_level level, enum rt_component component, const char *function,
             const char *format, ...) __attribute__((format(printf, 4, 5)));
 #define rt_error(component, ...)   rt_log(RT_ERROR, component, __func__, __VA_ARGS__)
