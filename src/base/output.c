@@ -38,7 +38,7 @@ static mode_t default_mode(void)
  * most. An output that does not fit in the list still works. */
 enum { MAX_UNFINISHED = 1024 };
 static char *_Atomic unfinished[MAX_UNFINISHED];
-static readers removing;
+static struct readers removing;
 
 static void add_unfinished(char *temporary)
 {

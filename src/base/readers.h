@@ -9,21 +9,23 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-typedef atomic_uint readers;
+struct readers {
+    atomic_uint count;
+};
 
-static inline void readers_enter(readers *count)
+static inline void readers_enter(struct readers *readers)
 {
-    atomic_fetch_add(count, 1);
+    atomic_fetch_add(&readers->count, 1);
 }
 
-static inline void readers_leave(readers *count)
+static inline void readers_leave(struct readers *readers)
 {
-    atomic_fetch_sub(count, 1);
+    atomic_fetch_sub(&readers->count, 1);
 }
 
-static inline void readers_wait(readers *count)
+static inline void readers_wait(struct readers *readers)
 {
-    while (atomic_load(count) > 0)
+    while (atomic_load(&readers->count) > 0)
         sched_yield();
 }
 

@@ -3,7 +3,6 @@
  */
 #include "store/workspace.h"
 
-#include "base/readers.h"
 #include "store/paths.h"
 #include "store/schema.h"
 
@@ -314,7 +313,7 @@ static void remove_now(const char *path)
 
 /* The temporary profile and the directory it is in, for a signal handler; NULL if there is none. */
 static char *_Atomic temporary_now, *_Atomic temporary_parent_now;
-static readers abandoning;
+static struct readers abandoning;
 
 void staging_abandon_now(void)
 {
