@@ -389,7 +389,7 @@ NRT_STATUS nrt_inspect_begin(void)
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
-    if (device_profiler && !device_profiler->may_wait(__func__))
+    if (!device_may_wait(__func__))
         return NRT_FAILURE;
     is_by_call = false;
     has_ended = true;

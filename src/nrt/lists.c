@@ -3,23 +3,29 @@
  */
 #include "nrt/lists.h"
 
-#include "nrt/runtime/runtime.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { DEFAULT_EVENTS = 1000000 };
+
+static bool is_quiet(void)
+{
+    const char *level = secure_getenv("NEURON_RT_LOG_LEVEL_NRT");
+    level = level ? level : secure_getenv("NEURON_RT_LOG_LEVEL");
+    return level && strcasecmp(level, "QUIET") == 0;
+}
 
 void say(const char *format, ...)
 {
     char line[512] = "kymo: ";
     size_t used = strlen(line);
-    if (rt_log_is_quiet())
+    if (is_quiet())
         return;
     va_list arguments;
     va_start(arguments, format);

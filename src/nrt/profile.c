@@ -74,7 +74,7 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 {
     if (!filename || !*filename)
         return NRT_INVALID;
-    if (device_profiler && !device_profiler->may_wait(__func__))
+    if (!device_may_wait(__func__))
         return NRT_FAILURE;
     lock_take(&profile_lock);
     NRT_STATUS status = profiles ? NRT_INVALID : NRT_UNINITIALIZED;
@@ -154,7 +154,7 @@ NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_opti
 {
     if (!options || vnc >= RINGS_CORES)
         return NRT_INVALID;
-    if (device_profiler && !device_profiler->may_wait(__func__))
+    if (!device_may_wait(__func__))
         return NRT_FAILURE;
     lock_take(&profile_lock);
     bool is_running = continuous;

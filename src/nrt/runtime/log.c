@@ -44,11 +44,6 @@ static const char *setting(const char *variable, enum rt_component component)
     return value ? value : secure_getenv(variable);
 }
 
-bool rt_log_is_quiet(void)
-{
-    return level_named(setting("NEURON_RT_LOG_LEVEL", RT_NRT)) == RT_QUIET;
-}
-
 void rt_log_configure(void)
 {
     for (enum rt_component i = 0; i < RT_COMPONENTS; i++) {

@@ -494,7 +494,9 @@ static const struct device_profiler profiler = {.start = start,
                                                 .continuous_save = continuous_save,
                                                 .continuous_stop = continuous_stop,
                                                 .session_end = session_end,
-                                                .may_wait = runtime_may_wait};
+                                                .may_wait = runtime_may_wait,
+                                                .before_fork = runtime_before_fork,
+                                                .after_fork = runtime_after_fork};
 
 __attribute__((constructor)) static void provide_profiler(void)
 {

@@ -43,8 +43,6 @@ bool settings_read(struct settings *settings);
 enum rt_level { RT_QUIET, RT_ERROR, RT_WARNING, RT_INFO, RT_DEBUG };
 enum rt_component { RT_NRT, RT_TDRV, RT_KMGR, RT_COMPONENTS }; /* interface, devices, models */
 void rt_log_configure(void);
-/* Whether the interface's level is QUIET; also before rt_log_configure. */
-bool rt_log_is_quiet(void);
 void rt_log(enum rt_level level, enum rt_component component, const char *function,
             const char *format, ...) __attribute__((format(printf, 4, 5)));
 #define rt_error(component, ...)   rt_log(RT_ERROR, component, __func__, __VA_ARGS__)
@@ -109,7 +107,9 @@ bool runtime_has_forked(void);
 /* Forgets cores, communicators and messages, after their handles. */
 void sendrecv_close(void);
 
-/* In the child of fork, with lifecycle_lock held. */
+/* Around a fork. In the child, with lifecycle_lock held: runtime_forked. */
+void runtime_before_fork(void);
+void runtime_after_fork(bool is_child);
 void runtime_forked(void);
 /* False in the callback of asynchronous executions, after a sentence: whatever waits for requests,
  * for ranks or for nrt_close asks first. */
@@ -150,7 +150,7 @@ bool runtime_may_wait(const char *what);
  *
  * Others (trackers, stacks, the callback's) are held for a few instructions without taking another.
  * None is held while its holder waits for a request, a rank, nrt_close or a callback: a callback
- * may take all of them, and fork does. fork.c is the only handler of fork. */
+ * may take all of them, and fork does. nrt/fork.c has the only handler of fork. */
 extern pthread_mutex_t lifecycle_lock, issued_lock, debug_lock; /* for fork */
 
 /* ---- Handles ------------------------------------------------------------------------------------
