@@ -80,11 +80,14 @@ lint: test-setup all
 fuzz: test-setup
 	@KYMO_FUZZ_SECONDS=$(FUZZ_SECONDS) KYMO_FUZZ_SEED=0 .venv/bin/python tests/run.py --stage fuzz
 
-# With ThreadSanitizer: a minute of captures that begin and end under eight threads, then very many threads that end.
+# With ThreadSanitizer, a minute each: captures that begin and end under eight threads, very many threads that end, the
+# runtime closed again and again while others fork, trace and run callbacks, and threads that annotate by NVTX.
 soak: test-setup
 	$(call build,tsan)
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
-	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record_ended && KYMO_SOAK_SECONDS=60 KYMO=$(CURDIR)/build/tsan/bin/kymo .venv/bin/python -m pytest -q tests/e2e/test_cuda.py -k no_memory
+	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record_ended
+	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-runtime_callback
+	KYMO_SOAK_SECONDS=60 KYMO=$(CURDIR)/build/tsan/bin/kymo .venv/bin/python -m pytest -q tests/e2e/test_cuda.py -k no_memory
 
 clean:
 	rm -rf build bin lib

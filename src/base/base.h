@@ -23,6 +23,7 @@
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/quantity.h"
+#include "base/readers.h"
 #include "base/sort.h"
 #include "base/source_file.h"
 #include "base/text.h"

@@ -4,6 +4,7 @@
 #include "base/output.h"
 
 #include "base/memory.h"
+#include "base/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +49,7 @@ static int create_unique(char *path, mode_t mode)
  * most. An output that does not fit in the list still works. */
 enum { MAX_UNFINISHED = 1024 };
 static char *_Atomic unfinished[MAX_UNFINISHED];
+static struct readers removing;
 
 static void add_unfinished(char *temporary)
 {
@@ -58,22 +60,26 @@ static void add_unfinished(char *temporary)
     }
 }
 
+/* The caller may free it then. */
 static void forget_unfinished(char *temporary)
 {
-    for (size_t i = 0; i < MAX_UNFINISHED; i++) {
+    bool found = false;
+    for (size_t i = 0; i < MAX_UNFINISHED && !found; i++) {
         char *expected = temporary;
-        if (atomic_compare_exchange_strong(&unfinished[i], &expected, NULL))
-            return;
+        found = atomic_compare_exchange_strong(&unfinished[i], &expected, NULL);
     }
+    readers_wait(&removing);
 }
 
 void output_remove_unfinished(void)
 {
+    readers_enter(&removing);
     for (size_t i = 0; i < MAX_UNFINISHED; i++) {
         char *temporary = atomic_load(&unfinished[i]);
         if (temporary)
             unlink(temporary);
     }
+    readers_leave(&removing);
 }
 
 /* Creates a temporary file next to the one it will replace, with the permissions of that, if there

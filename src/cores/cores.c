@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 enum { RESERVED_AT = 4096 }; /* in the file: after the bytes of cores in use */
+enum { NAMES = 16 };         /* that the folder may have in /tmp */
 
 bool cores_parse(const char *text, uint32_t total, struct cores_row *row)
 {
@@ -40,24 +41,51 @@ bool cores_parse(const char *text, uint32_t total, struct cores_row *row)
 }
 
 /* A folder of our own that nobody else can write to. */
-static bool make_folder(char path[static PATH_MAX], struct error *err)
+static bool is_ours(const char *path)
 {
-    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     struct stat status;
-    if (runtime && *runtime == '/' && stat(runtime, &status) == 0 && S_ISDIR(status.st_mode))
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 022) == 0;
+}
+
+static bool make_ours(const char *path)
+{
+    return (mkdir(path, 0700) == 0 || errno == EEXIST) && is_ours(path);
+}
+
+static void name_in(char path[static PATH_MAX], const char *temporary, int number)
+{
+    int used = snprintf(path, PATH_MAX, "%s/kymo-neuron-%u", temporary, (unsigned)geteuid());
+    if (number > 0 && used < PATH_MAX)
+        snprintf(path + used, (size_t)(PATH_MAX - used), "-%d", number);
+}
+
+/* A folder that is there comes before one that could be made: processes agree on it even when the
+ * other user gives a name back. */
+bool cores_folder(char path[static PATH_MAX], const char *runtime, const char *temporary,
+                  struct error *err)
+{
+    struct stat status;
+    if (runtime && *runtime == '/' && stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) &&
+        status.st_uid == geteuid()) {
         snprintf(path, PATH_MAX, "%s/kymo-neuron", runtime);
-    else
-        snprintf(path, PATH_MAX, "/tmp/kymo-neuron-%u", (unsigned)getuid());
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return error_in_file(err, path, "cannot create it: %s", strerror(errno));
-    return (lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == getuid()) ||
-           error_in_file(err, path, "not a directory of this user");
+        if (make_ours(path))
+            return true;
+    }
+    for (int i = 0; i < 2 * NAMES; i++) {
+        name_in(path, temporary, i % NAMES);
+        if (i < NAMES ? is_ours(path) : make_ours(path))
+            return true;
+    }
+    name_in(path, temporary, 0);
+    return error_in_file(err, path,
+                         "cannot be a directory of this user alone; set XDG_RUNTIME_DIR to one");
 }
 
 static int open_file(const struct cores_machine *machine, struct error *err)
 {
     char folder[PATH_MAX], path[PATH_MAX + 128];
-    if (!make_folder(folder, err))
+    if (!cores_folder(folder, secure_getenv("XDG_RUNTIME_DIR"), "/tmp", err))
         return -1;
     snprintf(path, sizeof path, "%s/%s%s%s.cores", folder, machine->instance,
              *machine->node ? "@" : "", machine->node);
@@ -116,4 +144,11 @@ int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool
               row->count, begin, machine->total, machine->instance);
     close(file);
     return -1;
+}
+
+void cores_give_back(int file)
+{
+    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+    fcntl(file, F_OFD_SETLK, &all);
+    close(file);
 }

@@ -2,11 +2,16 @@
  * cores: which process has which NeuronCores of this machine. A lock file for each instance type,
  * in a folder of the user, has two bytes for each physical core: in use, and reserved. Locks belong
  * to the open file, so they end with its last descriptor, however the processes end.
+ *
+ * The folder is $XDG_RUNTIME_DIR/kymo-neuron, or else /tmp/kymo-neuron-<uid>. Another user can take
+ * that name in /tmp: then it is the first of a few further names that this user has or can have.
  */
 #ifndef KYMO_CORES_CORES_H
 #define KYMO_CORES_CORES_H
 
 #include "base/base.h"
+
+#include <limits.h>
 
 struct cores_row { /* logical cores in a row */
     uint32_t first, count;
@@ -28,8 +33,15 @@ struct cores_machine {
 };
 
 /* All or none; with `any`, the first in a row that are free, and row->first is where. Returns a
- * descriptor to close when they are given back, or -1. */
+ * descriptor for cores_give_back, or -1; to close it is enough where no child has it. */
 int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool any,
                struct cores_row *row, struct error *err);
+/* Closes it. The cores are free at once, even if a child has a copy of the descriptor; a child
+ * closes its copy without this. */
+void cores_give_back(int file);
+
+/* The folder of locks, which is made; `runtime` is NULL or $XDG_RUNTIME_DIR, `temporary` /tmp. */
+bool cores_folder(char path[static PATH_MAX], const char *runtime, const char *temporary,
+                  struct error *err);
 
 #endif

@@ -14,10 +14,19 @@ struct device_profiler {
     NRT_STATUS (*continuous_save)(uint32_t vnc, const char *output_dir);
     NRT_STATUS (*continuous_stop)(void);
     void (*session_end)(void); /* writes what a session has open; may be NULL */
+    /* The rest may be NULL. False, after a message: the caller must not wait for executions. */
+    bool (*may_wait)(const char *function);
+    /* Around a fork: take and release the runtime's locks. */
+    void (*before_fork)(void);
+    void (*after_fork)(bool is_child);
 };
 
 /* Set before the first call of nrt_profile.h, or never. */
 extern const struct device_profiler *device_profiler;
+static inline bool device_may_wait(const char *function)
+{
+    return !device_profiler || !device_profiler->may_wait || device_profiler->may_wait(function);
+}
 
 /* What the session takes of devices: the first execution of each model, or all. Of a session begun
  * by a call, what that asked for; else what the variables do. Any thread may ask, at any time. */
@@ -26,5 +35,8 @@ enum inspect_devices inspect_devices(void);
 /* Whether executions that fail leave a profile. */
 bool inspect_on_fail(void);
 int inspect_session_id(void);
+
+/* For fork. */
+extern struct lock inspect_lock, profile_lock;
 
 #endif

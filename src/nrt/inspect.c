@@ -33,7 +33,7 @@ static atomic_bool is_by_call, has_ended;
 static _Atomic enum inspect_devices devices;
 static atomic_bool on_fail;
 static atomic_int session_number = 1;
-static struct lock lock = LOCK_INITIALIZER;
+struct lock inspect_lock = LOCK_INITIALIZER;
 
 static void set_defaults(struct nrt_inspect_config *config)
 {
@@ -349,9 +349,9 @@ NRT_STATUS nrt_inspect_begin_with_options(nrt_inspect_config_t *options)
 {
     struct nrt_inspect_config defaults;
     set_defaults(&defaults);
-    lock_take(&lock);
+    lock_take(&inspect_lock);
     NRT_STATUS status = begin_with(options ? options : &defaults);
-    lock_release(&lock);
+    lock_release(&inspect_lock);
     return status;
 }
 
@@ -380,20 +380,22 @@ static NRT_STATUS begin_from_environment(void)
 
 NRT_STATUS nrt_inspect_begin(void)
 {
-    lock_take(&lock);
+    lock_take(&inspect_lock);
     NRT_STATUS status = begin_from_environment();
-    lock_release(&lock);
+    lock_release(&inspect_lock);
     return status;
 }
 
 NRT_STATUS nrt_inspect_stop(void)
 {
     NRT_STATUS status = NRT_SUCCESS;
+    if (!device_may_wait(__func__))
+        return NRT_FAILURE;
     is_by_call = false;
     has_ended = true;
     if (device_profiler && device_profiler->session_end)
         device_profiler->session_end(); /* waits for executions: not with the lock held */
-    lock_take(&lock);
+    lock_take(&inspect_lock);
     bool is_ours = state == CAPTURING;
     if (state == IDLE)
         is_ours = is_set("NEURON_RT_INSPECT_ENABLE");
@@ -404,6 +406,6 @@ NRT_STATUS nrt_inspect_stop(void)
         status = NRT_UNINITIALIZED;
     }
     state = IDLE;
-    lock_release(&lock);
+    lock_release(&inspect_lock);
     return status;
 }

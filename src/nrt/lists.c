@@ -9,14 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { DEFAULT_EVENTS = 1000000 };
+
+static bool is_quiet(void)
+{
+    const char *level = secure_getenv("NEURON_RT_LOG_LEVEL_NRT");
+    level = level ? level : secure_getenv("NEURON_RT_LOG_LEVEL");
+    return level && strcasecmp(level, "QUIET") == 0;
+}
 
 void say(const char *format, ...)
 {
     char line[512] = "kymo: ";
     size_t used = strlen(line);
+    if (is_quiet())
+        return;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line + used, sizeof line - used - 1, format, arguments);

@@ -22,7 +22,7 @@ NRT_STATUS list_types(const char ***list, size_t *count, const uint64_t *types);
 /* Sets or clears a type's bit; NRT_INVALID when the name is unknown. */
 NRT_STATUS type_enable(uint64_t *types, const char *name, bool enabled);
 
-/* Prints one line on standard error. */
+/* Prints one line on standard error, unless NEURON_RT_LOG_LEVEL is QUIET. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* All visible cores and all types. */

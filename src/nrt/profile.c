@@ -14,7 +14,7 @@ struct nrt_profile_continuous_options {
 };
 
 const struct device_profiler *device_profiler;
-static struct lock lock = LOCK_INITIALIZER;
+struct lock profile_lock = LOCK_INITIALIZER;
 struct open_profile { /* started, not stopped */
     struct open_profile *next;
     char *filename;
@@ -63,9 +63,9 @@ NRT_STATUS nrt_profile_start(nrt_model_t *model, const char *filename)
 {
     if (!model || !filename || !*filename)
         return NRT_INVALID;
-    lock_take(&lock);
+    lock_take(&profile_lock);
     NRT_STATUS status = start(model, filename);
-    lock_release(&lock);
+    lock_release(&profile_lock);
     return status;
 }
 
@@ -74,12 +74,14 @@ NRT_STATUS nrt_profile_stop(const char *filename)
 {
     if (!filename || !*filename)
         return NRT_INVALID;
-    lock_take(&lock);
+    if (!device_may_wait(__func__))
+        return NRT_FAILURE;
+    lock_take(&profile_lock);
     NRT_STATUS status = profiles ? NRT_INVALID : NRT_UNINITIALIZED;
     struct open_profile **link = find(filename), *profile = *link;
     if (profile)
         *link = profile->next;
-    lock_release(&lock);
+    lock_release(&profile_lock);
     if (!profile)
         return status;
     status = device_profiler->stop(filename);
@@ -141,33 +143,36 @@ NRT_STATUS nrt_profile_continuous_start(nrt_profile_continuous_options_t *option
 {
     if (!options)
         return NRT_INVALID;
-    lock_take(&lock);
+    lock_take(&profile_lock);
     NRT_STATUS status = continuous_start();
-    lock_release(&lock);
+    lock_release(&profile_lock);
     return status;
 }
 
+/* Without the lock: saving waits for executions, whose callback may begin a profile. */
 NRT_STATUS nrt_profile_continuous_save(uint32_t vnc, nrt_profile_continuous_options_t *options)
 {
     if (!options || vnc >= RINGS_CORES)
         return NRT_INVALID;
-    lock_take(&lock);
-    NRT_STATUS status = NRT_UNINITIALIZED;
-    if (continuous)
-        status = device_profiler->continuous_save(vnc, options->output_dir ? options->output_dir
-                                                                           : "./output");
-    lock_release(&lock);
-    return status;
+    if (!device_may_wait(__func__))
+        return NRT_FAILURE;
+    lock_take(&profile_lock);
+    bool is_running = continuous;
+    lock_release(&profile_lock);
+    if (!is_running)
+        return NRT_UNINITIALIZED;
+    return device_profiler->continuous_save(vnc,
+                                            options->output_dir ? options->output_dir : "./output");
 }
 
 NRT_STATUS nrt_profile_continuous_stop(void)
 {
-    lock_take(&lock);
+    lock_take(&profile_lock);
     NRT_STATUS status = NRT_UNINITIALIZED;
     if (continuous) {
         status = device_profiler->continuous_stop();
         continuous = false;
     }
-    lock_release(&lock);
+    lock_release(&profile_lock);
     return status;
 }

@@ -20,8 +20,7 @@ struct ring {
 };
 
 bool trace_in_rings;
-/* Acquired before any ring's lock; fork holds it, so that nothing cancels it between its handlers.
- */
+/* Acquired before any ring's lock. */
 static struct lock control = LOCK_INITIALIZER;
 static bool running;
 static struct ring rings[RINGS] = {[0 ... RINGS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
@@ -82,34 +81,29 @@ static void close_all(void)
     running = false;
 }
 
-static void before_fork(void)
+/* Locks the open rings, which stay the same until rings_after_fork. */
+void rings_before_fork(void)
 {
     lock_take(&control);
     for (size_t i = 0; i < RINGS; i++)
-        pthread_mutex_lock(&rings[i].lock);
+        if (rings[i].events)
+            pthread_mutex_lock(&rings[i].lock);
 }
 
-static void after_fork_in_parent(void)
-{
-    for (size_t i = 0; i < RINGS; i++)
-        pthread_mutex_unlock(&rings[i].lock);
-    lock_release(&control);
-}
-
-/* The child drops the parent's events: the parent fetches them. */
-static void after_fork_in_child(void)
+void rings_after_fork(bool is_child)
 {
     for (size_t i = 0; i < RINGS; i++) {
-        if (rings[i].events)
+        bool is_locked = rings[i].events;
+        if (is_child && is_locked)
             drop_events(&rings[i]);
-        rings[i].lost = 0;
+        if (is_child)
+            rings[i].lost = 0;
+        if (is_locked)
+            pthread_mutex_unlock(&rings[i].lock);
+        else if (is_child) /* a thread that is not here may have looked whether it is open */
+            pthread_mutex_init(&rings[i].lock, NULL);
     }
-    after_fork_in_parent();
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    lock_release(&control);
 }
 
 static bool open_all(const struct rings_config *config)
@@ -123,8 +117,6 @@ static bool open_all(const struct rings_config *config)
 
 enum rings_result rings_start(const struct rings_config *config)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    undisturbed_once(&once, watch_forks);
     enum rings_result result = RINGS_RUNNING;
     lock_take(&control);
     if (!running) {

@@ -39,6 +39,9 @@ enum rings_result { RINGS_OK, RINGS_RUNNING, RINGS_NOT_RUNNING, RINGS_NO_MEMORY 
 enum rings_result rings_start(const struct rings_config *config);
 enum rings_result rings_stop(void);
 bool rings_are_running(void);
+/* Around a fork. The child drops the parent's events: the parent fetches them. */
+void rings_before_fork(void);
+void rings_after_fork(bool is_child);
 
 void rings_push(const struct trace_record *event, const struct kymo_arg *args, size_t count);
 

@@ -74,7 +74,7 @@ static bool start_thread(struct peers *peers)
     return problem == 0;
 }
 
-static void peers_free(struct peers *peers)
+void peers_free(struct peers *peers)
 {
     for (uint32_t i = 0; i < peers->link_count; i++)
         link_free(peers->links[i]);
@@ -139,7 +139,6 @@ void peers_close(struct peers *peers)
     peers->is_closing = true;
     wake(peers);
     pthread_join(peers->thread, NULL);
-    peers_free(peers);
 }
 
 void peers_before_fork(struct peers *peers)

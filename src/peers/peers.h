@@ -64,8 +64,10 @@ struct peers_options {
 
 /* Starts to look for the others. */
 struct peers *peers_open(const struct peers_options *options, struct error *err);
-/* Ends all connections; everything sent has then arrived. Nobody may use it meanwhile. */
+/* Ends all connections; everything sent has then arrived. Nobody may use it meanwhile, but fork. */
 void peers_close(struct peers *peers);
+/* After peers_close; fork must not run meanwhile. */
+void peers_free(struct peers *peers);
 /* Around a fork: the child closes its descriptors of the connections, which are the parent's. */
 void peers_before_fork(struct peers *peers);
 void peers_after_fork(struct peers *peers, bool is_child);
@@ -89,7 +91,7 @@ void peers_send_note(struct peers *peers, uint32_t link, const struct peers_note
 void peers_send(struct peers *peers, const int32_t *links, uint32_t link_count,
                 const struct peers_data *data, const uint8_t *bytes);
 void peers_send_failure(struct peers *peers, const struct peers_failure *failure);
-/* NULL: after peers_close, or while it runs. */
+/* NULL: from peers_close on. */
 void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes);
 
 #endif

@@ -227,18 +227,8 @@ static void after_fork_in_child(void)
     after_fork_in_parent();
 }
 
-static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-/* Handlers of fork that the caller registers come after these: its locks are taken before the
- * recorder's, in which the function may wait. */
 int kymo_before_stop(void (*function)(void))
 {
-    undisturbed_once(&fork_once, watch_forks);
     for (size_t i = 0; i < MOST_BEFORE_STOP; i++) {
         void (*there)(void) = NULL;
         if (atomic_compare_exchange_strong(&before_stop[i], &there, function) || there == function)
@@ -249,7 +239,6 @@ int kymo_before_stop(void (*function)(void))
 
 int kymo_start(const struct kymo_options *options)
 {
-    undisturbed_once(&fork_once, watch_forks);
     lock_take(&capture.lock);
     int result = -EALREADY;
     if (!capture.running) {
@@ -379,9 +368,12 @@ uint64_t kymo_ticks_at(int64_t monotonic_ns)
 
 /* ---- With the program ---------------------------------------------------------------------- */
 
+/* Libraries that record load this one before they register handlers of fork: fork then takes their
+ * locks before the recorder's, which they may wait for. */
 __attribute__((constructor)) static void start_with_program(void)
 {
     int problem = errno;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     struct kymo_options options = KYMO_OPTIONS;
     if (kymo_options_from_environment(&options) && kymo_start(&options) == 0)
         xla_dump_request(capture.directory);

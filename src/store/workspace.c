@@ -318,9 +318,11 @@ static void remove_now(const char *path)
 
 /* The temporary profile and the directory it is in, for a signal handler; NULL if there is none. */
 static char *_Atomic temporary_now, *_Atomic temporary_parent_now;
+static struct readers abandoning;
 
 void staging_abandon_now(void)
 {
+    readers_enter(&abandoning);
     const char *temporary = atomic_load(&temporary_now);
     const char *parent = atomic_load(&temporary_parent_now);
     remove_now(partial_now);
@@ -330,6 +332,7 @@ void staging_abandon_now(void)
         remove_now(temporary);
     if (parent)
         rmdir(parent);
+    readers_leave(&abandoning);
 }
 
 char *temporary_profile_begin(const char *parent, struct error *err)
@@ -357,6 +360,7 @@ void temporary_profile_end(char *path)
     rmdir(directory);
     atomic_store(&temporary_now, NULL);
     atomic_store(&temporary_parent_now, NULL);
+    readers_wait(&abandoning);
     mem_free(path);
     mem_free(directory);
 }

@@ -9,7 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -266,6 +269,49 @@ TEST(a_discarded_output_leaves_nothing_behind)
     output_discard(&out);
     assert_int_equal(scratch_entries(state), 0);
     assert_int_equal(open_descriptors(), descriptors);
+}
+
+static atomic_bool is_over, has_changed;
+static _Thread_local bool is_handler;
+
+/* Instead of libc's: a handler takes its time over a name, which stays the same meanwhile. */
+int unlink(const char *path)
+{
+    char before[16], after[16];
+    snprintf(before, sizeof before, "%s", path);
+    for (int i = 0; is_handler && i < 10; i++)
+        sched_yield();
+    snprintf(after, sizeof after, "%s", path);
+    if (strcmp(before, after) != 0)
+        atomic_store(&has_changed, true);
+    return unlinkat(AT_FDCWD, path, 0);
+}
+
+static void *keep_removing(void *unused)
+{
+    is_handler = true;
+    while (!atomic_load(&is_over)) {
+        output_remove_unfinished(); /* as a signal handler does on any thread */
+        sched_yield();
+    }
+    return unused;
+}
+
+TEST(names_live_until_a_handler_on_another_thread_has_read_them)
+{
+    struct scratch_name name = scratch_name(state, "output");
+    struct error err;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, keep_removing, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        struct output out;
+        assert_true(output_open(&out, name.path, &err));
+        output_discard(&out);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+    assert_false(has_changed);
+    assert_int_equal(scratch_entries(state), 0);
 }
 
 TEST(a_discarded_output_leaves_the_old_file_alone)
@@ -584,6 +630,7 @@ int main(void)
         SCRATCH_TEST(an_old_file_is_there_until_the_new_one_is_whole),
         SCRATCH_TEST(an_empty_output_makes_an_empty_file),
         SCRATCH_TEST(a_discarded_output_leaves_nothing_behind),
+        SCRATCH_TEST(names_live_until_a_handler_on_another_thread_has_read_them),
         SCRATCH_TEST(a_discarded_output_leaves_the_old_file_alone),
         SCRATCH_TEST(a_new_file_gets_the_permissions_the_umask_leaves),
         SCRATCH_TEST(a_folder_cannot_be_written_over),

@@ -1,12 +1,14 @@
 /*
  * Worker processes: what they send and how they end.
  */
+#include "cores/cores.h"
 #include "launch/launch.h"
 #include "support.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +137,40 @@ TEST(too_few_cores_are_said_before_any_worker_starts)
     unsetenv("NEURON_RT_NUM_CORES");
 }
 
+/* A name that is taken: by another user's folder, or, where the test may not make one, by a link.
+ */
+static void take_name(const char *path)
+{
+    assert_int_equal(mkdir(path, 0700), 0);
+    if (chown(path, 65534, (gid_t)-1) == 0)
+        return;
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("/", path), 0);
+}
+
+TEST(a_folder_of_locks_that_another_user_made_is_passed_over)
+{
+    const struct scratch *scratch = *state;
+    struct scratch_name in_runtime = scratch_name(state, "kymo-neuron");
+    struct error err;
+    char name[64], path[PATH_MAX], again[PATH_MAX];
+    assert_true(cores_folder(path, scratch->path, "/nowhere", &err));
+    assert_string_equal(path, in_runtime.path);
+    assert_int_equal(rmdir(path), 0);
+    take_name(in_runtime.path);
+    snprintf(name, sizeof name, "kymo-neuron-%u", (unsigned)geteuid());
+    struct scratch_name taken = scratch_name(state, name);
+    take_name(taken.path);
+    assert_true(cores_folder(path, scratch->path, scratch->path, &err));
+    assert_string_not_equal(path, taken.path);
+    /* All agree on it, also once the name is free. */
+    assert_int_equal(remove(taken.path), 0);
+    assert_true(cores_folder(again, NULL, scratch->path, &err));
+    assert_string_equal(again, path);
+    assert_false(cores_folder(path, NULL, "/nowhere", &err));
+    assert_non_null(strstr(err.text, "XDG_RUNTIME_DIR"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +178,7 @@ int main(void)
         cmocka_unit_test(the_error_is_that_of_the_worker_that_failed),
         cmocka_unit_test(a_worker_that_does_not_end_is_killed),
         cmocka_unit_test(too_few_cores_are_said_before_any_worker_starts),
+        SCRATCH_TEST(a_folder_of_locks_that_another_user_made_is_passed_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

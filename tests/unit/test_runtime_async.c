@@ -3,6 +3,7 @@
  */
 #include "runtime_tests.h"
 
+#include <fcntl.h>
 #include <nrt/nrt_async.h>
 #include <nrt/nrt_async_sendrecv.h>
 #include <nrt/nrt_experimental.h>
@@ -61,6 +62,27 @@ TEST(requests_complete_in_order)
     close(once);
     unload_small(&all);
     free(neff.bytes);
+}
+
+TEST(a_descriptor_that_the_program_closed_is_left_alone)
+{
+    nrt_tensor_t *tensor;
+    uint64_t count = 0, byte = 1;
+    nrta_seq_t sequence;
+    OK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_HOST, -1, 8, "t", &tensor));
+    int watched = eventfd(0, EFD_NONBLOCK), next = dup(watched);
+    close(next); /* the number that the runtime's own descriptor gets */
+    OK(nrta_event_register_xu_completion(0, NRTA_XU_TENSOR_OP, 0, watched));
+    close(watched);
+    int other = eventfd(0, EFD_NONBLOCK);
+    assert_int_equal(other, watched);
+    OK(nrta_tensor_write(tensor, &byte, 0, 8, 0, NULL, &sequence));
+    wait_for(sequence);
+    assert_int_equal(read(other, &count, sizeof count), -1);
+    close(other);
+    assert_true(fcntl(next, F_GETFD) >= 0);
+    nrt_close();
+    assert_int_equal(fcntl(next, F_GETFD), -1);
 }
 
 struct called {
@@ -155,15 +177,17 @@ static void *rank_main(void *argument)
     OK(nrt_load_collectives(rank->neff.bytes, rank->neff.size, (int)rank->rank, -1, rank->rank,
                             rank->count, &model));
     struct loaded all = load_with(model, (int)rank->rank);
-    uint32_t mine = 100 + rank->rank;
-    OK(nrt_all_gather((int)rank->rank, rank->rank, rank->count, sizeof mine, &mine,
-                      rank->gathered));
+    rank->gathered[0] = 100 + rank->rank; /* the input lies in the output */
+    OK(nrt_all_gather((int)rank->rank, rank->rank, rank->count, sizeof *rank->gathered,
+                      rank->gathered, rank->gathered));
     for (int i = 0; i < 3; i++) {
+        if (i == 2) /* in place */
+            OK(nrt_add_tensor_to_tensor_set(all.outputs, "output0", all.input));
         write_input(&all, (float)(rank->rank + 1) * (float)(i + 1));
         rank->status = nrt_execute(all.model, all.inputs, all.outputs);
         OK(nrt_barrier((int)rank->rank, rank->rank, rank->count));
     }
-    read_output(&all, rank->got);
+    OK(nrt_tensor_read(all.input, rank->got, 0, TENSOR_BYTES));
     unload_small(&all);
     return NULL;
 }
@@ -308,9 +332,13 @@ TEST(cores_send_and_receive)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUNTIME_TEST(requests_complete_in_order),           RUNTIME_TEST(a_full_queue_says_so),
-        RUNTIME_TEST(a_tracker_lists_requests_that_failed), RUNTIME_TEST(ranks_exchange_data),
-        RUNTIME_TEST(collectives_can_be_scheduled),         RUNTIME_TEST(cores_send_and_receive),
+        RUNTIME_TEST(requests_complete_in_order),
+        RUNTIME_TEST(a_descriptor_that_the_program_closed_is_left_alone),
+        RUNTIME_TEST(a_full_queue_says_so),
+        RUNTIME_TEST(a_tracker_lists_requests_that_failed),
+        RUNTIME_TEST(ranks_exchange_data),
+        RUNTIME_TEST(collectives_can_be_scheduled),
+        RUNTIME_TEST(cores_send_and_receive),
     };
     return cmocka_run_group_tests_name("runtime_async", tests, NULL, NULL);
 }

@@ -68,6 +68,30 @@ TEST(a_buffer_can_be_a_tensor)
     nrt_tensor_free(&tensor);
 }
 
+/* AddressSanitizer knows copies that must not overlap. */
+TEST(a_buffer_may_overlap_the_tensor)
+{
+    enum { SIZE = 1 << 16, SHIFT = 100, LENGTH = SIZE - SHIFT };
+    nrt_tensor_t *tensor;
+    uint8_t *expected = malloc(SIZE), *data;
+    OK(nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, SIZE, "t", &tensor));
+    data = nrt_tensor_get_va(tensor);
+    for (int way = 0; way < 3; way++) {
+        for (int i = 0; i < SIZE; i++)
+            data[i] = expected[i] = (uint8_t)(i * 7 + i / 256);
+        memmove(expected + SHIFT, expected, LENGTH);
+        if (way == 0)
+            OK(nrt_tensor_write(tensor, data, SHIFT, LENGTH));
+        else if (way == 1)
+            OK(nrt_tensor_read(tensor, data + SHIFT, 0, LENGTH));
+        else
+            OK(nrt_memcpy_to_device(data + SHIFT, data, LENGTH));
+        assert_memory_equal(data, expected, SIZE);
+    }
+    nrt_tensor_free(&tensor);
+    free(expected);
+}
+
 TEST(device_memory_is_as_large_as_its_stack)
 {
     nrt_tensor_t *first, *second, *third;
@@ -188,6 +212,7 @@ int main(void)
         RUNTIME_TEST(tensors_keep_what_is_written),
         RUNTIME_TEST(slices_share_memory_that_lives_as_long_as_they),
         RUNTIME_TEST(a_buffer_can_be_a_tensor),
+        RUNTIME_TEST(a_buffer_may_overlap_the_tensor),
         RUNTIME_TEST(device_memory_is_as_large_as_its_stack),
         RUNTIME_TEST(allocations_do_not_overlap),
         RUNTIME_TEST(batches_and_copies_move_bytes),

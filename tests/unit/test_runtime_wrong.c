@@ -5,11 +5,13 @@
  */
 #include "runtime_model.h"
 
+#include <fcntl.h>
 #include <nrt/ndebug_stream.h>
 #include <nrt/nrt_async.h>
 #include <nrt/nrt_async_sendrecv.h>
 #include <nrt/nrt_experimental.h>
 #include <nrt/nrt_profile.h>
+#include <nrt/nrt_sys_trace.h>
 
 static struct small_neff neff;
 static struct loaded all;
@@ -106,6 +108,68 @@ TEST(every_wrong_call_returns_its_status)
     check(as_documented);
     nrt_close();
     check(after_close);
+    free(neff.bytes);
+}
+
+/* What the calls print on standard error, as a file. */
+static int redirect_errors(const char *path)
+{
+    int before = dup(STDERR_FILENO), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDERR_FILENO);
+    close(file);
+    return before;
+}
+
+/* Calls that fail by what was called before them, not by their arguments. */
+static void call_out_of_turn(void)
+{
+    nrt_sys_trace_config_t *trace;
+    nrt_inspect_config_t *inspect;
+    nrt_profile_continuous_options_t *continuous;
+    nrt_sys_trace_config_allocate(&trace);
+    nrt_sys_trace_config_set_max_events_per_nc(trace, UINT64_MAX);
+    nrt_sys_trace_start(trace);
+    nrt_sys_trace_config_set_max_events_per_nc(trace, 8);
+    nrt_sys_trace_start(trace);
+    nrt_sys_trace_start(trace);
+    nrt_sys_trace_stop();
+    nrt_sys_trace_config_free(trace);
+    nrt_inspect_config_allocate(&inspect);
+    for (int i = 0; i < 2; i++) /* not enabled; begun already */
+        nrt_inspect_begin_with_options(inspect);
+    nrt_inspect_begin();
+    nrt_inspect_stop();
+    nrt_inspect_begin();
+    nrt_inspect_stop();
+    nrt_inspect_config_free(inspect);
+    nrt_profile_continuous_options_allocate(&continuous);
+    for (int i = 0; i < 2; i++)
+        nrt_profile_continuous_start(continuous);
+    nrt_profile_continuous_stop();
+    nrt_profile_continuous_options_free(continuous);
+    for (int i = 0; i < 2; i++)
+        nrt_profile_start(all.model, "/dev/null");
+    nrt_profile_stop("/dev/null");
+    nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
+}
+
+TEST(a_quiet_runtime_prints_nothing)
+{
+    struct scratch_name path = scratch_name(state, "errors");
+    setenv("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC", "many", 1);
+    size_t length;
+    open_runtime();
+    int before = redirect_errors(path.path);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        calls[i].call();
+    call_out_of_turn();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    unsetenv("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC");
+    char *text = read_whole_file(path.path, &length);
+    assert_string_equal(text, "");
+    free(text);
+    nrt_close();
     free(neff.bytes);
 }
 
@@ -214,6 +278,7 @@ int main(void)
 #define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, machine_make, machine_remove)
     const struct CMUnitTest tests[] = {
         MACHINE_TEST(every_wrong_call_returns_its_status),
+        MACHINE_TEST(a_quiet_runtime_prints_nothing),
         MACHINE_TEST(freeing_what_is_not_there_does_nothing),
         MACHINE_TEST(guessed_handles_are_invalid),
         MACHINE_TEST(files_that_cannot_run_are_refused),

@@ -7,6 +7,7 @@
 #include "nrt/runtime/tracker.h"
 #include "nrt/trace.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <nrt/nrt_async.h>
 #include <string.h>
@@ -306,13 +307,18 @@ NRT_STATUS nrta_get_sequence(uint32_t lnc, nrta_xu_t xu, int queue, nrta_seq_t *
 }
 
 /* The queue signals a descriptor of its own, so that the caller may close the other at any time. */
+static int duplicate(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static NRT_STATUS watch(nrta_seq_t sequence, int fd)
 {
     struct queue *queue = queue_of(sequence);
-    int own = queue ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int own = queue ? duplicate(fd) : -1;
     if (own < 0)
-        return NRT_INVALID;
-    if (!queue_watch(queue, NRTA_SEQ_GET_SEQ_NUM(sequence), own, true)) {
+        return queue && errno == EMFILE ? NRT_RESOURCE : NRT_INVALID;
+    if (!queue_watch(queue, NRTA_SEQ_GET_SEQ_NUM(sequence), own)) {
         close(own);
         return NRT_INVALID;
     }
@@ -347,9 +353,10 @@ NRT_STATUS nrta_get_completion_handle(nrta_seq_t seq, int *fd)
 static NRT_STATUS watch_every(int core, nrta_xu_t xu, int number, int fd)
 {
     struct queue *queue = queue_named(core, xu, number);
-    if (!queue || (fd >= 0 && fcntl(fd, F_GETFD) < 0))
-        return NRT_INVALID;
-    queue_watch_every(queue, fd < 0 ? -1 : fd);
+    int own = queue && fd >= 0 ? duplicate(fd) : -1;
+    if (!queue || (fd >= 0 && own < 0))
+        return queue && errno == EMFILE ? NRT_RESOURCE : NRT_INVALID;
+    queue_watch_every(queue, own);
     return NRT_SUCCESS;
 }
 

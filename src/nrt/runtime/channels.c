@@ -86,22 +86,22 @@ static void add_note(const struct channel *channel, enum note_kind kind, uint64_
                                                      .value = value}};
 }
 
-/* Also while executions that use the tensors end: they need no lock of ours. */
+/* Messages of tensors that executions use stay for the next call: with the lock held nothing waits
+ * for executions, as their callback may take it. */
 static void meet(struct channel *channel)
 {
-    while (channel->first[SENDER] && channel->first[RECEIVER]) {
+    while (channel->first[SENDER] && channel->first[RECEIVER] &&
+           storage_try_copy(channel->first[RECEIVER]->view.storage,
+                            channel->first[SENDER]->view.storage)) {
         struct message *from = take_first(channel, SENDER);
         struct message *to = take_first(channel, RECEIVER);
         size_t size = from->part.size < to->part.size ? from->part.size : to->part.size;
-        bool may = storage_begin_copy(to->view.storage, from->view.storage);
-        if (may) {
-            memmove(to->part.data, from->part.data, size);
-            storage_end_copy(to->view.storage, from->view.storage);
-        }
+        memmove(to->part.data, from->part.data, size);
+        storage_end_copy(to->view.storage, from->view.storage);
         if (from->bytes)
-            add_note(channel, NOTE_DONE, may ? size : UINT64_MAX);
-        message_finish(from, size, !may);
-        message_finish(to, size, !may);
+            add_note(channel, NOTE_DONE, size);
+        message_finish(from, size, false);
+        message_finish(to, size, false);
     }
 }
 
@@ -243,10 +243,7 @@ void channel_send(struct peers *peers, struct channel *channel, struct message *
     uint32_t link = channel->link;
     channel_add(channel, SENDER, message);
     pthread_mutex_unlock(&channels_lock);
-    if (storage_begin_copy(message->view.storage, NULL)) {
-        peers_send_note(peers, link, &note, message->part.data);
-        storage_end_copy(message->view.storage, NULL);
-    }
+    peers_send_note(peers, link, &note, message->part.data);
     pthread_mutex_unlock(&send_lock);
 }
 
@@ -337,8 +334,12 @@ void channels_progress(struct peers *peers)
 {
     pthread_mutex_lock(&send_lock);
     pthread_mutex_lock(&channels_lock);
-    receive_all();
-    sweep(peers);
+    if (peers) {
+        receive_all();
+        sweep(peers);
+    }
+    for (struct channel *channel = channels; channel; channel = channel->next)
+        meet(channel);
     struct waiting *items = outbox.items;
     size_t count = outbox.count;
     outbox.items = NULL;

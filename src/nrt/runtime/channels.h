@@ -53,10 +53,10 @@ void message_finish(struct message *message, size_t size, bool failed);
 
 /* Without the lock. */
 
-/* A request to send to another process. */
+/* A request to send to another process; the caller has begun a copy of its tensor. */
 void channel_send(struct peers *peers, struct channel *channel, struct message *message);
 /* Takes what has arrived from other processes, and sends what waits to be sent to them. Ends
- * requests to those that are gone. */
+ * requests to those that are gone. Without processes: only what waits for executions. */
 void channels_progress(struct peers *peers);
 
 /* peers_events.noted */

@@ -58,15 +58,19 @@ static NRT_STATUS meet(int32_t vnc, uint32_t rank, uint32_t count, const uint8_t
     if (status != NRT_SUCCESS)
         return status;
     struct rank run = {.world = world_get(count, WORLD_HOST), .number = rank, .count = count};
-    const struct exchange exchange = {.key = gathering ? 1 + gathering->size : 0,
-                                      .in = in,
-                                      .size = gathering ? gathering->size : 0,
-                                      .combine = gathering ? gather : NULL,
-                                      .context = gathering};
+    size_t size = gathering ? gathering->size : 0;
+    uint8_t *copy;
+    const struct exchange exchange = {
+        .key = gathering ? 1 + size : 0,
+        .in = input_apart(in, size, gathering ? gathering->out : NULL, count * size, &copy),
+        .size = size,
+        .combine = gathering ? gather : NULL,
+        .context = gathering};
     uint64_t unused;
     rank_begin(&run);
     enum exchange_result result = rank_exchange(&run, &exchange, &unused);
     rank_end(&run, result != EXCHANGE_DONE);
+    mem_free(copy);
     return result == EXCHANGE_DONE   ? NRT_SUCCESS
            : runtime_is_closing()    ? NRT_CLOSED
            : result == EXCHANGE_LATE ? NRT_TIMEOUT
@@ -75,14 +79,14 @@ static NRT_STATUS meet(int32_t vnc, uint32_t rank, uint32_t count, const uint8_t
 
 NRT_STATUS nrt_barrier(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count)
 {
-    IN_RUNTIME(meet(vnc, g_device_id, g_device_count, NULL, NULL));
+    WAIT_IN_RUNTIME(meet(vnc, g_device_id, g_device_count, NULL, NULL));
 }
 
 NRT_STATUS nrt_all_gather(int32_t vnc, uint32_t g_device_id, uint32_t g_device_count,
                           uint32_t rank_input_size, void *input, void *output)
 {
     struct gathering gathering = {.out = output, .size = rank_input_size};
-    IN_RUNTIME(meet(vnc, g_device_id, g_device_count, input, &gathering));
+    WAIT_IN_RUNTIME(meet(vnc, g_device_id, g_device_count, input, &gathering));
 }
 
 /* ---- Scheduled ----------------------------------------------------------------------------- */
@@ -242,7 +246,7 @@ static bool exchange_tensor(const struct cc *cc, struct rank *rank, size_t index
     collective.output_bytes = out->size;
     uint8_t *result = mem_alloc(out->size);
     uint64_t unused;
-    bool ok = storage_begin_copy(in->storage, out->storage);
+    bool ok = storage_begin_copy(in->storage, out->storage) == NRT_SUCCESS;
     if (ok) {
         ok = rank_run_collective(rank, &collective, 0, in->data, result, 0, &unused);
         if (ok)

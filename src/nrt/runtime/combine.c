@@ -168,6 +168,18 @@ static bool reduce_in_parts(struct rank *rank, const struct exchange *whole,
 
 /* ---- Collectives ---------------------------------------------------------------------------- */
 
+const uint8_t *input_apart(const uint8_t *in, uint64_t size, const uint8_t *out, uint64_t out_size,
+                           uint8_t **copy)
+{
+    uintptr_t from = (uintptr_t)in, to = (uintptr_t)out;
+    *copy = NULL;
+    if (!in || !out || from >= to + out_size || to >= from + size)
+        return in;
+    *copy = mem_alloc(size);
+    memcpy(*copy, in, size);
+    return *copy;
+}
+
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
 {
@@ -175,8 +187,8 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
     struct rank *rank = context;
     struct work work = {
         .collective = collective, .out = out, .rank = rank->number, .position = rank->number};
+    uint8_t *copy;
     struct exchange exchange = {.key = key_of(collective),
-                                .in = in,
                                 .size = in ? collective->input_bytes : 0,
                                 .ready = ready,
                                 .combine = in || out ? combine : NULL,
@@ -193,9 +205,13 @@ bool rank_run_collective(void *context, const struct collective *collective, uin
             return true;
         }
     }
+    exchange.in =
+        input_apart(in, collective->input_bytes, out, out ? collective->output_bytes : 0, &copy);
     uint32_t count = exchange.member_count ? exchange.member_count : rank->count;
-    if (collective->kind == COLLECTIVE_ALL_REDUCE && out && count > 2 &&
-        collective->input_bytes >= PARTS_FROM)
-        return reduce_in_parts(rank, &exchange, &work, count, all_ready);
-    return rank_exchange(rank, &exchange, all_ready) == EXCHANGE_DONE;
+    bool in_parts = collective->kind == COLLECTIVE_ALL_REDUCE && out && count > 2 &&
+                    collective->input_bytes >= PARTS_FROM;
+    bool ok = in_parts ? reduce_in_parts(rank, &exchange, &work, count, all_ready)
+                       : rank_exchange(rank, &exchange, all_ready) == EXCHANGE_DONE;
+    mem_free(copy);
+    return ok;
 }

@@ -24,6 +24,7 @@ struct transfer {
     bool is_unsafe;   /* not to wait for executions */
 };
 
+/* The caller's buffer may be memory of the tensor, by nrt_tensor_get_va or an attached buffer. */
 static void move(const struct view *part, const struct transfer *transfer)
 {
     static const enum event_type types[] = {
@@ -35,9 +36,9 @@ static void move(const struct view *part, const struct transfer *transfer)
                     kymo_uint("size", transfer->size));
     }
     if (transfer->direction == READ)
-        memcpy(transfer->to, part->data, transfer->size);
+        memmove(transfer->to, part->data, transfer->size);
     else if (transfer->direction == WRITE)
-        memcpy(part->data, transfer->from, transfer->size);
+        memmove(part->data, transfer->from, transfer->size);
     else
         memset(part->data, transfer->value, transfer->size);
     if (id)
@@ -49,11 +50,10 @@ static NRT_STATUS run(struct tensor *tensor, const struct transfer *transfer)
     struct view view = tensor_view(tensor), part;
     NRT_STATUS status = NRT_INVALID;
     if (view_part(&view, transfer->offset, transfer->size, &part)) {
-        bool may = transfer->is_unsafe || storage_begin_copy(view.storage, NULL);
-        status = may ? NRT_SUCCESS : NRT_CLOSED;
-        if (may && transfer->size > 0)
+        status = transfer->is_unsafe ? NRT_SUCCESS : storage_begin_copy(view.storage, NULL);
+        if (status == NRT_SUCCESS && transfer->size > 0)
             move(&part, transfer);
-        if (may && !transfer->is_unsafe)
+        if (status == NRT_SUCCESS && !transfer->is_unsafe)
             storage_end_copy(view.storage, NULL);
     }
     view_put(&view);
@@ -205,13 +205,11 @@ NRT_STATUS tensor_copy(struct tensor *from, uint64_t from_offset, struct tensor 
 {
     struct pair pair;
     NRT_STATUS status = pair_open(&pair, from, from_offset, to, to_offset, size);
+    if (status == NRT_SUCCESS)
+        status = storage_begin_copy(pair.from.storage, pair.to.storage);
     if (status == NRT_SUCCESS) {
-        bool may = storage_begin_copy(pair.from.storage, pair.to.storage);
-        if (may) {
-            memmove(pair.to_part.data, pair.from_part.data, size);
-            storage_end_copy(pair.from.storage, pair.to.storage);
-        }
-        status = may ? NRT_SUCCESS : NRT_CLOSED;
+        memmove(pair.to_part.data, pair.from_part.data, size);
+        storage_end_copy(pair.from.storage, pair.to.storage);
     }
     pair_close(&pair);
     return status;

@@ -10,14 +10,14 @@
 
 _Static_assert(sizeof(ndebug_stream_event_header_t) == 64, "as published");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t debug_lock = PTHREAD_MUTEX_INITIALIZER;
 static int clients[CORES_MAX]; /* descriptor + 1; 0: none */
 
 static NRT_STATUS connect_client(int core, int *fd)
 {
     if (!vnc_at(core) || !fd)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&debug_lock);
     NRT_STATUS status = NRT_RESOURCE;
     if (clients[core] == 0) {
         int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -27,7 +27,7 @@ static NRT_STATUS connect_client(int core, int *fd)
             status = NRT_SUCCESS;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&debug_lock);
     return status;
 }
 
@@ -48,13 +48,13 @@ static int find(int fd)
 /* Also after nrt_close. */
 void nrt_debug_client_connect_close(int stream_fd)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&debug_lock);
     int core = find(stream_fd);
     if (core >= 0) {
         close(stream_fd);
         clients[core] = 0;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&debug_lock);
 }
 
 static NRT_STATUS read_event(int fd, const ndebug_stream_event_header_t *header,
@@ -62,9 +62,9 @@ static NRT_STATUS read_event(int fd, const ndebug_stream_event_header_t *header,
 {
     if (!header || !payload)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&debug_lock);
     NRT_STATUS status = find(fd) >= 0 ? NRT_QUEUE_EMPTY : NRT_INVALID_HANDLE;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&debug_lock);
     return status;
 }
 

@@ -106,7 +106,7 @@ static NRT_STATUS copy_to_device(void *to, const void *from, size_t size)
 {
     if (!to || !from || size == 0 || !stacks_contain((uintptr_t)to, size))
         return NRT_INVALID;
-    memcpy(to, from, size);
+    memmove(to, from, size);
     return NRT_SUCCESS;
 }
 

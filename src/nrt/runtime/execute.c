@@ -45,18 +45,6 @@ struct part {
 
 static volatile bool cancelled;
 static atomic_ullong next_execution = 1;
-static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
-static void (*exec_callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS);
-static void *callback_params;
-
-void execute_set_callback(void (*callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS),
-                          void *params)
-{
-    pthread_mutex_lock(&callback_lock);
-    exec_callback = callback;
-    callback_params = params;
-    pthread_mutex_unlock(&callback_lock);
-}
 
 void execute_cancel(bool is_on)
 {
@@ -324,16 +312,6 @@ static void switch_model(struct execution *execution)
     vnc->last_model = execution->model->id;
 }
 
-static void tell_callback(const struct execution *execution, NRT_STATUS status)
-{
-    pthread_mutex_lock(&callback_lock);
-    void (*callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS) = exec_callback;
-    void *params = callback_params;
-    pthread_mutex_unlock(&callback_lock);
-    if (callback)
-        callback(params, execution->model->id, execution->model->vnc->index, execution->id, status);
-}
-
 /* On the core's thread. */
 static NRT_STATUS run(struct request *request)
 {
@@ -361,7 +339,7 @@ static NRT_STATUS run(struct request *request)
     execution->bindings = NULL;
     trace_event(EVENT_kbl_exec_post, core, TRACE_STOP, id);
     if (execution->is_scheduled)
-        tell_callback(execution, status);
+        callback_run(model->id, core, execution->id, status);
     return status;
 }
 
@@ -461,11 +439,11 @@ static NRT_STATUS execute(const nrt_model_t *handle, const nrt_tensor_set_t *inp
 NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
                        nrt_tensor_set_t *output_set)
 {
-    IN_RUNTIME(execute(model, input_set, output_set, 1));
+    WAIT_IN_RUNTIME(execute(model, input_set, output_set, 1));
 }
 
 NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
                               nrt_tensor_set_t *output_set, int repeat_count)
 {
-    IN_RUNTIME(execute(model, input_set, output_set, repeat_count));
+    WAIT_IN_RUNTIME(execute(model, input_set, output_set, repeat_count));
 }

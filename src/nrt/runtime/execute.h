@@ -6,6 +6,8 @@
 
 #include "nrt/runtime/model.h"
 
+#include <nrt/nrt_experimental.h>
+
 /* A request for the COMPUTE queue of the model's core, which holds all it needs; NULL: *status
  * tells. */
 struct request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *inputs,
@@ -21,7 +23,8 @@ void execute_cancel(bool is_on);
 void execute_close(struct vnc *vnc);
 
 /* nrt_register_async_exec_callback */
-void execute_set_callback(void (*callback)(void *, uint32_t, uint32_t, uint64_t, NRT_STATUS),
-                          void *params);
+void callback_set(NRT_ASYNC_EXEC_STATUS_CALLBACK callback, void *params);
+/* On the core's thread: tells the callback, if there is one, of an execution's end. */
+void callback_run(uint32_t model_id, uint32_t vnc, uint64_t execution, NRT_STATUS status);
 
 #endif

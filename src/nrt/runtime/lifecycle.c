@@ -20,7 +20,8 @@ struct vnc vncs[CORES_MAX];
 
 static _Atomic enum state state;
 static atomic_uint calls; /* between runtime_enter and runtime_leave */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* init and close take turns */
+pthread_mutex_t lifecycle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the state and the lock file */
+static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
 static int lock_file = -1;
@@ -124,45 +125,27 @@ static bool take_cores(struct settings *from)
     return lock_file >= 0;
 }
 
-static void release_cores(void)
+/* The child has neither the threads nor the cores, and nothing closes what another thread was
+ * closing. */
+void runtime_forked(void)
 {
-    if (lock_file >= 0)
-        close(lock_file);
-    lock_file = -1;
-}
-
-/* ---- Forks: the child has neither the threads nor the cores --------------------------------- */
-
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-    ranks_before_fork();
-}
-
-static void after_fork_in_parent(void)
-{
-    ranks_after_fork(false);
-    pthread_mutex_unlock(&lock);
-}
-
-static void after_fork_in_child(void)
-{
-    ranks_after_fork(true);
-    if (state == READY) {
+    if (state == READY || state == CLOSING) {
         state = BEFORE_INIT;
         has_forked = true;
-        release_cores();
+        close(lock_file);
+        lock_file = -1;
     }
     calls = 0;
-    pthread_mutex_unlock(&lock);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 /* ---- Init and close ------------------------------------------------------------------------ */
+
+/* With the lock held: init and close take turns. Waits without it, so that fork need not. */
+static void wait_for_turn(void)
+{
+    while (state == CLOSING)
+        pthread_cond_wait(&closed, &lifecycle_lock);
+}
 
 /* With the lock held. */
 static NRT_STATUS init(nrt_framework_type_t framework)
@@ -196,23 +179,23 @@ static NRT_STATUS init(nrt_framework_type_t framework)
 
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, const char *fal_version)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    if (!runtime_may_wait(__func__))
+        return NRT_FAILURE;
     uint64_t id = trace_next_id();
     trace_event(EVENT_nrt_init, TRACE_NO_CORE, TRACE_START, id, kymo_int("framework", framework),
                 kymo_text("fw_version", fw_version ? fw_version : ""),
                 kymo_text("fal_version", fal_version ? fal_version : ""));
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lifecycle_lock);
+    wait_for_turn();
     NRT_STATUS status = init(framework);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lifecycle_lock);
     trace_event(EVENT_nrt_init, TRACE_NO_CORE, TRACE_STOP, id);
     return status;
 }
 
-/* With the lock held: new calls are refused; those under way end soon. */
+/* New calls are refused; those under way end soon. */
 static void wait_for_calls(void)
 {
-    state = CLOSING;
     execute_cancel(true);
     ranks_wake();
     tensors_wake();
@@ -230,26 +213,46 @@ static void wait_for_calls(void)
     pthread_mutex_unlock(&calls_lock);
 }
 
+/* False when there is nothing to close. */
+static bool begin_close(void)
+{
+    pthread_mutex_lock(&lifecycle_lock);
+    wait_for_turn();
+    bool is_ready = state == READY;
+    if (is_ready)
+        state = CLOSING;
+    pthread_mutex_unlock(&lifecycle_lock);
+    return is_ready;
+}
+
+static void end_close(void)
+{
+    pthread_mutex_lock(&lifecycle_lock);
+    cores_give_back(lock_file);
+    lock_file = -1;
+    settings.row.count = 0;
+    state = CLOSED;
+    pthread_cond_broadcast(&closed);
+    pthread_mutex_unlock(&lifecycle_lock);
+}
+
+/* Without the lock: it waits for callbacks, which may fork. */
 void nrt_close(void)
 {
-    pthread_mutex_lock(&lock);
-    if (state == READY) {
-        uint64_t id = trace_next_id();
-        trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_START, id);
-        wait_for_calls();
-        for (uint32_t i = 0; i < settings.row.count; i++)
-            close_vnc(&vncs[i]);
-        profiles_close();
-        objects_retire_all();
-        sendrecv_close();
-        ranks_close();
-        stacks_close();
-        release_cores();
-        settings.row.count = 0;
-        state = CLOSED;
-        trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_STOP, id);
-    }
-    pthread_mutex_unlock(&lock);
+    if (!runtime_may_wait(__func__) || !begin_close())
+        return;
+    uint64_t id = trace_next_id();
+    trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_START, id);
+    wait_for_calls();
+    for (uint32_t i = 0; i < settings.row.count; i++)
+        close_vnc(&vncs[i]);
+    profiles_close();
+    objects_retire_all();
+    sendrecv_close();
+    ranks_close();
+    stacks_close();
+    trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_STOP, id);
+    end_close();
 }
 
 /* ---- What the machine is ------------------------------------------------------------------- */

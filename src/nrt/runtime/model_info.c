@@ -15,7 +15,7 @@ struct issued {
     nrt_tensor_info_array_t *array;
     uint32_t *shapes; /* of all its tensors */
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t issued_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct issued *issued;
 
 static void fill_info(nrt_tensor_info_t *info, const struct model_io *io, uint32_t *shape)
@@ -46,10 +46,10 @@ static NRT_STATUS tensor_info(nrt_model_t *handle, nrt_tensor_info_array_t **res
         fill_info(&item->array->tensor_array[i], &model->io[i],
                   item->shapes + (size_t)i * SHAPE_MAX);
     *result = item->array;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&issued_lock);
     item->next = issued;
     issued = item;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&issued_lock);
     object_put(&model->object);
     return NRT_SUCCESS;
 }
@@ -64,14 +64,14 @@ NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *info)
 {
     if (!info)
         return NRT_INVALID;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&issued_lock);
     struct issued **link = &issued;
     while (*link && (*link)->array != info)
         link = &(*link)->next;
     struct issued *item = *link;
     if (item)
         *link = item->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&issued_lock);
     if (!item)
         return NRT_INVALID_HANDLE;
     mem_free(item->shapes);
@@ -133,7 +133,7 @@ NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, 
 
 static NRT_STATUS set_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK callback, void *params)
 {
-    execute_set_callback(callback, params);
+    callback_set(callback, params);
     return NRT_SUCCESS;
 }
 
@@ -153,5 +153,5 @@ static NRT_STATUS drain(int32_t index)
 
 NRT_STATUS nrt_async_drain_queued_execs(int32_t vnc)
 {
-    IN_RUNTIME(drain(vnc));
+    WAIT_IN_RUNTIME(drain(vnc));
 }

@@ -311,5 +311,5 @@ static NRT_STATUS unload(nrt_model_t *handle)
 
 NRT_STATUS nrt_unload(nrt_model_t *model)
 {
-    IN_RUNTIME(unload(model));
+    WAIT_IN_RUNTIME(unload(model));
 }

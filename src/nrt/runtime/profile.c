@@ -38,7 +38,7 @@ struct sink {
     uint32_t core;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t profiles_lock = PTHREAD_MUTEX_INITIALIZER;
 struct profiled { /* by nrt_profile_start */
     struct profiled *next;
     struct model *model; /* a reference */
@@ -309,11 +309,11 @@ struct sink *sink_open(struct model *model, uint32_t core, uint32_t *execution)
     struct sink *sink = mem_zeroed(1, sizeof *sink);
     sink->model = model;
     sink->core = core;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     bool is_wanted = choose(sink, execution);
     if (is_wanted && sink->writer)
         ntff_begin(sink->writer, *execution);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     if (!is_wanted) {
         mem_free(sink);
         return NULL;
@@ -337,7 +337,7 @@ void sink_notify(void *context, const struct notification *items, size_t count)
 void sink_close(struct sink *sink, const struct ntff_execution *execution)
 {
     char directory[PATH_MAX];
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     if (sink->writer) {
         ntff_end(sink->writer, execution);
         if (sink->is_single)
@@ -350,7 +350,7 @@ void sink_close(struct sink *sink, const struct ntff_execution *execution)
             session_directory(directory))
             save_core(sink->model->vnc->index, directory);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     mem_free(sink);
 }
 
@@ -402,9 +402,9 @@ static NRT_STATUS start_in_runtime(nrt_model_t *handle, const char *filename)
         return NRT_INVALID_HANDLE;
     NRT_STATUS status = NRT_INVALID;
     if (strlen(filename) < PATH_MAX) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&profiles_lock);
         status = profiled_add(model, filename);
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&profiles_lock);
     }
     object_put(&model->object);
     return status;
@@ -418,19 +418,19 @@ static NRT_STATUS start(nrt_model_t *model, const char *filename)
 /* Executions that are under way end first: they write to the file. */
 static NRT_STATUS stop_in_runtime(const char *filename)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     struct profiled *item = profiled;
     while (item && (item->is_stopped || strcmp(item->path, filename) != 0))
         item = item->next;
     if (item)
         item->is_stopped = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     if (!item)
         return NRT_INVALID;
     queue_drain(&item->model->vnc->queues[QUEUE_COMPUTE]);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     NRT_STATUS status = profiled_free(item);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     return status;
 }
 
@@ -442,9 +442,9 @@ static NRT_STATUS stop(const char *filename)
 
 static NRT_STATUS set_continuous(bool on)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     is_continuous = on;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     return NRT_SUCCESS;
 }
 
@@ -464,9 +464,9 @@ static NRT_STATUS save_in_runtime(uint32_t vnc, const char *output_dir)
     if (!vnc_at(vnc))
         return NRT_INVALID;
     queue_drain(&vncs[vnc].queues[QUEUE_COMPUTE]);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     NRT_STATUS status = save_core(vnc, output_dir);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
     return status;
 }
 
@@ -482,10 +482,10 @@ static void session_end(void)
             queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
         runtime_leave();
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     for (uint32_t i = 0; i < CORES_MAX; i++)
         finish_all(&session_writers[i]);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
 }
 
 static const struct device_profiler profiler = {.start = start,
@@ -493,7 +493,10 @@ static const struct device_profiler profiler = {.start = start,
                                                 .continuous_start = continuous_start,
                                                 .continuous_save = continuous_save,
                                                 .continuous_stop = continuous_stop,
-                                                .session_end = session_end};
+                                                .session_end = session_end,
+                                                .may_wait = runtime_may_wait,
+                                                .before_fork = runtime_before_fork,
+                                                .after_fork = runtime_after_fork};
 
 __attribute__((constructor)) static void provide_profiler(void)
 {
@@ -513,7 +516,7 @@ __attribute__((destructor)) static void end_profiles(void)
 
 void profiles_close(void)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&profiles_lock);
     while (profiled)
         profiled_free(profiled);
     for (uint32_t i = 0; i < CORES_MAX; i++) {
@@ -521,5 +524,5 @@ void profiles_close(void)
         for (uint32_t core = 0; core < LOGICAL_MAX; core++)
             recording_clear(&recordings[i][core]);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&profiles_lock);
 }

@@ -18,5 +18,6 @@ void sink_close(struct sink *sink, const struct ntff_execution *execution);
 
 /* After the core's thread has ended. */
 void profiles_close(void);
+extern pthread_mutex_t profiles_lock; /* for fork */
 
 #endif

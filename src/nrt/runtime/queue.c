@@ -13,7 +13,6 @@ struct queue_event {
     struct queue_event *next;
     uint64_t number;
     int fd;
-    bool owned;
 };
 
 void queue_open(struct queue *queue, uint16_t id)
@@ -43,8 +42,7 @@ static void signal_events(struct queue *queue)
         }
         *link = event->next;
         signal_fd(event->fd);
-        if (event->owned)
-            close(event->fd);
+        close(event->fd);
         mem_free(event);
     }
 }
@@ -113,10 +111,10 @@ void queue_close(struct queue *queue)
         pthread_join(queue->thread, NULL);
     for (struct queue_event *event = queue->events, *next; event; event = next) {
         next = event->next;
-        if (event->owned)
-            close(event->fd);
+        close(event->fd);
         mem_free(event);
     }
+    queue_watch_every(queue, -1);
     pthread_mutex_destroy(&queue->lock);
     pthread_cond_destroy(&queue->work);
     pthread_cond_destroy(&queue->done);
@@ -200,14 +198,13 @@ uint64_t queue_last_completed(struct queue *queue)
     return number;
 }
 
-bool queue_watch(struct queue *queue, uint64_t number, int fd, bool owned)
+bool queue_watch(struct queue *queue, uint64_t number, int fd)
 {
     struct queue_event *event = mem_alloc(sizeof *event);
     pthread_mutex_lock(&queue->lock);
     bool is_known = number > 0 && number <= queue->submitted;
     if (is_known) {
-        *event =
-            (struct queue_event){.next = queue->events, .number = number, .fd = fd, .owned = owned};
+        *event = (struct queue_event){.next = queue->events, .number = number, .fd = fd};
         queue->events = event;
         if (number <= queue->completed)
             signal_events(queue);
@@ -221,6 +218,9 @@ bool queue_watch(struct queue *queue, uint64_t number, int fd, bool owned)
 void queue_watch_every(struct queue *queue, int fd)
 {
     pthread_mutex_lock(&queue->lock);
+    int before = queue->every_fd;
     queue->every_fd = fd;
     pthread_mutex_unlock(&queue->lock);
+    if (before >= 0)
+        close(before);
 }

@@ -32,7 +32,7 @@ struct queue {
     uint32_t waiting; /* accepted, not complete */
     uint64_t submitted, completed;
     struct queue_event *events; /* descriptors to signal */
-    int every_fd;               /* signalled by each completion, or -1 */
+    int every_fd;               /* its own, signalled by each completion, or -1 */
     uint16_t id;                /* upper 16 bits of sequences */
     bool is_running, stops, is_dead;
     pthread_t thread;
@@ -53,8 +53,9 @@ bool queue_is_idle(struct queue *queue);
 /* Of sequence numbers without the queue's id; false: never given out. */
 bool queue_is_completed(struct queue *queue, uint64_t number, bool *is_completed);
 uint64_t queue_last_completed(struct queue *queue);
-/* Adds 1 to the eventfd when the request completes, or now. With `owned`, closes it then. */
-bool queue_watch(struct queue *queue, uint64_t number, int fd, bool owned);
+/* Adds 1 to the eventfd when the request completes, or now, and closes it then. */
+bool queue_watch(struct queue *queue, uint64_t number, int fd);
+/* The same for each request; the queue closes it in the end. -1: no more. */
 void queue_watch_every(struct queue *queue, int fd);
 
 #endif

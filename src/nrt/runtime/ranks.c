@@ -21,7 +21,8 @@ enum { STRANGERS_MAX = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct world *worlds;
-static struct peers *peers; /* NULL: all ranks are in this process */
+static struct peers *peers;   /* NULL: all ranks are in this process */
+static struct peers *closing; /* what it was, until its descriptors are closed: for fork */
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER; /* one at a time opens it */
 
 /* With the lock held. */
@@ -126,11 +127,11 @@ NRT_STATUS rank_join(uint32_t rank, uint32_t rank_count)
         return NRT_SUCCESS;
     pthread_mutex_lock(&join_lock);
     struct peers *all = peers ? peers : open_peers(rank_count, &err);
+    pthread_mutex_unlock(&join_lock);
     bool fits = all && (peers_rank_count(all) == rank_count ||
                         error_set(&err, "the communicator at %s has %u ranks, not %u",
                                   settings.root, peers_rank_count(all), rank_count));
     bool ok = fits && peers_add_rank(all, rank, &err);
-    pthread_mutex_unlock(&join_lock);
     if (!ok)
         rt_error(RT_NRT, "%s", err.text);
     return ok ? NRT_SUCCESS : fits ? NRT_FAILURE : NRT_INVALID;
@@ -148,14 +149,14 @@ void ranks_before_fork(void)
 {
     pthread_mutex_lock(&join_lock);
     pthread_mutex_lock(&lock);
-    if (peers)
-        peers_before_fork(peers);
+    if (peers || closing)
+        peers_before_fork(peers ? peers : closing);
 }
 
 void ranks_after_fork(bool is_child)
 {
-    if (peers)
-        peers_after_fork(peers, is_child);
+    if (peers || closing)
+        peers_after_fork(peers ? peers : closing, is_child);
     if (is_child)
         peers = NULL;
     pthread_mutex_unlock(&lock);
@@ -168,7 +169,7 @@ void ranks_close(void)
     struct freed freed = {0};
     pthread_mutex_lock(&lock);
     struct world *all = worlds;
-    struct peers *closing = peers;
+    closing = peers;
     worlds = NULL;
     peers = NULL;
     pthread_mutex_unlock(&lock);
@@ -182,8 +183,13 @@ void ranks_close(void)
         mem_free(world);
     }
     freed_free(closing, &freed);
-    if (closing)
-        peers_close(closing);
+    if (!closing)
+        return;
+    peers_close(closing);
+    pthread_mutex_lock(&lock);
+    peers_free(closing);
+    closing = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- Runs ---------------------------------------------------------------------------------- */

@@ -50,6 +50,11 @@ enum exchange_result {
 enum exchange_result rank_exchange(struct rank *rank, const struct exchange *exchange,
                                    uint64_t *all_ready);
 
+/* The input of an exchange, or a copy of it where it overlaps the output, which is written while
+ * other ranks still read the input. The caller frees *copy. */
+const uint8_t *input_apart(const uint8_t *in, uint64_t size, const uint8_t *out, uint64_t out_size,
+                           uint8_t **copy);
+
 /* core_exchange.run; the context is a struct rank. */
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready);

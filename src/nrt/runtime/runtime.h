@@ -107,6 +107,14 @@ bool runtime_has_forked(void);
 /* Forgets cores, communicators and messages, after their handles. */
 void sendrecv_close(void);
 
+/* Around a fork. In the child, with lifecycle_lock held: runtime_forked. */
+void runtime_before_fork(void);
+void runtime_after_fork(bool is_child);
+void runtime_forked(void);
+/* False in the callback of asynchronous executions, after a sentence: whatever waits for requests,
+ * for ranks or for nrt_close asks first. */
+bool runtime_may_wait(const char *what);
+
 /* Returns what the call returns, if the runtime is initialised. */
 #define IN_RUNTIME(call)                                                                           \
     do {                                                                                           \
@@ -117,6 +125,33 @@ void sendrecv_close(void);
         }                                                                                          \
         return status_;                                                                            \
     } while (0)
+
+/* The same for calls that wait. */
+#define WAIT_IN_RUNTIME(call)                                                                      \
+    do {                                                                                           \
+        if (!runtime_may_wait(__func__))                                                           \
+            return NRT_FAILURE;                                                                    \
+        IN_RUNTIME(call);                                                                          \
+    } while (0)
+
+/* ---- Locks --------------------------------------------------------------------------------------
+ *
+ * A thread that holds a lock may take those of later lines, never those of earlier ones:
+ *
+ *     inspect_lock, profile_lock           sessions and profiles that were begun (nrt/device.h)
+ *     lifecycle_lock                       the runtime's state
+ *     profiles_lock                        device profiles
+ *     issued_lock, debug_lock              what was given out to the program
+ *     send_lock, channels_lock, inbox_lock messages between cores (channels.c)
+ *     join_lock, the lock of ranks.c, those of src/peers
+ *     queues, tensors, sets                and then the registry of handles
+ *     rings' control, each ring            nrt/rings.c
+ *     libkymo's
+ *
+ * Others (trackers, stacks, the callback's) are held for a few instructions without taking another.
+ * None is held while its holder waits for a request, a rank, nrt_close or a callback: a callback
+ * may take all of them, and fork does. nrt/fork.c has the only handler of fork. */
+extern pthread_mutex_t lifecycle_lock, issued_lock, debug_lock; /* for fork */
 
 /* ---- Handles ------------------------------------------------------------------------------------
  */

@@ -81,11 +81,9 @@ static void progress(void)
 {
     struct peers *peers = ranks_peers();
     ARRAY(struct comm *) unresolved = {0};
-    if (!peers)
-        return;
     pthread_mutex_lock(&channels_lock);
     for (struct comm *comm = comms; comm; comm = comm->next)
-        if (comm->peer_ip && !comm->channel && object_get(comm->handle, OBJECT_COMM))
+        if (peers && comm->peer_ip && !comm->channel && object_get(comm->handle, OBJECT_COMM))
             *array_push(&unresolved) = comm; /* a reference */
     pthread_mutex_unlock(&channels_lock);
     while (unresolved.count > 0) { /* in the order of opening */
@@ -100,12 +98,16 @@ static void progress(void)
 static NRT_STATUS submit(struct comm *comm, struct message *message,
                          nrt_async_sendrecv_request_t **request)
 {
+    bool is_sent = comm->peer_ip && comm->side == SENDER;
+    NRT_STATUS status =
+        is_sent ? storage_begin_copy(message->view.storage, NULL) : NRT_SUCCESS; /* no lock yet */
+    if (status != NRT_SUCCESS)
+        return status;
     pthread_mutex_lock(&channels_lock);
     struct channel *channel = comm->channel;
-    NRT_STATUS status = !channel                                     ? NRT_INVALID_HANDLE
-                        : channels_pending[comm->core] < PENDING_MAX ? NRT_SUCCESS
-                                                                     : NRT_RESOURCE;
-    bool is_sent = channel && channel->is_remote && comm->side == SENDER;
+    status = !channel                                     ? NRT_INVALID_HANDLE
+             : channels_pending[comm->core] < PENDING_MAX ? NRT_SUCCESS
+                                                          : NRT_RESOURCE;
     if (status == NRT_SUCCESS) {
         channels_pending[comm->core]++;
         object_reference(&message->object);
@@ -116,6 +118,8 @@ static NRT_STATUS submit(struct comm *comm, struct message *message,
     pthread_mutex_unlock(&channels_lock);
     if (status == NRT_SUCCESS && is_sent)
         channel_send(ranks_peers(), channel, message);
+    if (is_sent)
+        storage_end_copy(message->view.storage, NULL);
     if (status == NRT_SUCCESS)
         object_put(&message->object);
     return status;

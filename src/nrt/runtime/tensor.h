@@ -32,8 +32,11 @@ void view_put(struct view *view);
 bool view_part(const struct view *view, uint64_t offset, uint64_t size, struct view *part);
 
 /* Copies exclude executions that use the storage; each waits for the other. Executions count from
- * when they are submitted. False: nrt_close waits. */
-bool storage_begin_copy(struct storage *storage, struct storage *second); /* NULL: one */
+ * when they are submitted. NRT_CLOSED: nrt_close waits; NRT_FAILURE: in a callback, which must not.
+ */
+NRT_STATUS storage_begin_copy(struct storage *storage, struct storage *second); /* NULL: one */
+/* The same without waiting; false: executions use one of them. */
+bool storage_try_copy(struct storage *storage, struct storage *second);
 void storage_end_copy(struct storage *storage, struct storage *second);
 void storage_add_execution(struct storage *storage);
 void storage_end_execution(struct storage *storage);

@@ -110,24 +110,40 @@ bool view_part(const struct view *view, uint64_t offset, uint64_t size, struct v
 
 /* ---- Who uses a storage -------------------------------------------------------------------- */
 
-/* Both at once: an execution may use both. */
-bool storage_begin_copy(struct storage *storage, struct storage *second)
+/* With the lock held. Both at once: an execution may use both. */
+static bool try_copy(struct storage *storage, struct storage *second)
 {
-    second = second ? second : storage;
-    pthread_mutex_lock(&lock);
-    if (storage->executions + second->executions > 0) {
-        uint32_t core = storage->vnc ? storage->vnc->index : TRACE_NO_CORE;
-        uint64_t id = trace_next_id();
-        trace_event(EVENT_tensor_block_while_exec, core, TRACE_START, id);
-        while (storage->executions + second->executions > 0 && !runtime_is_closing())
-            pthread_cond_wait(&changed, &lock);
-        trace_event(EVENT_tensor_block_while_exec, core, TRACE_STOP, id);
-    }
     bool may = storage->executions + second->executions == 0;
     storage->copies += may;
     second->copies += may;
+    return may;
+}
+
+bool storage_try_copy(struct storage *storage, struct storage *second)
+{
+    pthread_mutex_lock(&lock);
+    bool may = try_copy(storage, second ? second : storage);
     pthread_mutex_unlock(&lock);
     return may;
+}
+
+NRT_STATUS storage_begin_copy(struct storage *storage, struct storage *second)
+{
+    second = second ? second : storage;
+    if (storage_try_copy(storage, second))
+        return NRT_SUCCESS;
+    if (!runtime_may_wait("a copy of a tensor that executions in a queue use"))
+        return NRT_FAILURE;
+    uint32_t core = storage->vnc ? storage->vnc->index : TRACE_NO_CORE;
+    uint64_t id = trace_next_id();
+    trace_event(EVENT_tensor_block_while_exec, core, TRACE_START, id);
+    pthread_mutex_lock(&lock);
+    while (storage->executions + second->executions > 0 && !runtime_is_closing())
+        pthread_cond_wait(&changed, &lock);
+    bool may = try_copy(storage, second);
+    pthread_mutex_unlock(&lock);
+    trace_event(EVENT_tensor_block_while_exec, core, TRACE_STOP, id);
+    return may ? NRT_SUCCESS : NRT_CLOSED;
 }
 
 void storage_end_copy(struct storage *storage, struct storage *second)
@@ -408,11 +424,18 @@ static NRT_STATUS check_completion(const nrt_tensor_t *handle, int64_t timeout_u
     struct tensor *tensor = tensor_get(handle);
     if (!tensor)
         return NRT_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    bool are_there = tensor->completions >= expected;
+    pthread_mutex_unlock(&lock);
+    if (!are_there && timeout_us != 0 && !runtime_may_wait("nrt_tensor_check_output_completion")) {
+        object_put(&tensor->object);
+        return NRT_FAILURE;
+    }
     int64_t now = monotonic_ns();
     int64_t longest = (INT64_MAX - now) / 1000;
     int64_t until = now + (timeout_us < longest ? timeout_us : longest) * 1000;
     pthread_mutex_lock(&lock);
-    bool are_there = wait_for_completions(
+    are_there = wait_for_completions(
         tensor, timeout_us < 0 ? now + (int64_t)WARN_S * 1000000000 : until, expected);
     while (!are_there && timeout_us < 0 && !runtime_is_closing()) {
         rt_warning(RT_NRT, "tensor %s: still waiting for completion %llu, there are %llu",
