@@ -20,8 +20,10 @@ void breakdown_add(struct breakdown_walk *walk, int64_t from, int64_t to, size_t
         }
         int64_t start = from > step->start_ps ? from : step->start_ps;
         int64_t end = to < step->end_ps ? to : step->end_ps;
-        if (end > start)
-            *(int64_t *)((char *)step + offset) += end - start;
+        if (end > start) {
+            int64_t *part_ps = (int64_t *)((char *)step + offset);
+            *part_ps = add_saturated(*part_ps, sub_saturated(end, start));
+        }
         i++;
     }
 }
