@@ -1,16 +1,15 @@
 """Runs the test harnesses that JAX brings for its primitives through Kymo: each is lowered to an HLO module, compiled with
 `kymo neff build`, run with `kymo capture` and compared with what JAX computes on the CPU.
 
-    python tests/tools/jax_harnesses.py [--kymo bin/kymo] [--match scatter] [--every 10] [--cases DIR] [--optimized]
+    python tests/tools/jax_harnesses.py [--match ^scatter] [--every 10] [--cases DIR] [--optimized]
 
 Prints a line for each harness that does not agree, then how many agree, are refused (by primitive and reason), differ, crash or take too
-long. Exit status 1 if any differs, crashes or takes too long. With --cases the modules are kept, and taken from there the next time.
+long. The exit status is 1 if any differs, crashes or takes too long. With --cases, modules are kept and used again the next time.
 """
 
 import argparse
 import collections
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -24,13 +23,13 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Compiling takes the time here, not running.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
-import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 
-TIME_LIMIT_S = 120
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from closeness import difference  # noqa: E402
 
-# Of floats, in units of the type's precision: XLA sums in another order and has its own approximations of functions.
-ULPS = {np.dtype(np.float32): 256, np.dtype(np.float16): 4, np.dtype(ml_dtypes.bfloat16): 4}
+TIME_LIMIT_S = 120
+EXPECTED = ("agrees", "refused", "not in JAX")
 
 
 def load_harnesses():
@@ -60,37 +59,10 @@ def write_case(harness, folder, is_optimized):
             if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended):
                 leaf = jax.random.key_data(leaf)
             array = np.asarray(leaf)
-            (folder / f"{kind}{i}.json").write_text(json.dumps([array.dtype.name, array.shape]))
+            (folder / f"{kind}{i}.dtype").write_text(array.dtype.name)
             np.save(folder / f"{kind}{i}.npy", array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}"))
     (folder / "model.hlo.pb").write_bytes(module.as_serialized_hlo_module_proto())
     return None
-
-
-def load_array(folder, name, dtype, shape):
-    array = np.load(folder / f"{name}.npy")
-    if array.shape != tuple(shape):
-        raise ValueError(f"{name} has the shape {array.shape}, not {tuple(shape)}")
-    return array.view(dtype)
-
-
-def difference(found, expected):
-    """What differs, as a text; empty if nothing does."""
-    dtype = expected.dtype
-    if dtype.kind in "iub":
-        wrong = found != expected
-    else:
-        ulp = float(ml_dtypes.finfo(dtype).eps) if dtype.kind == "V" else float(np.finfo(dtype).eps)
-        found, expected = found.astype(np.float64), expected.astype(np.float64)
-        finite = np.abs(expected[np.isfinite(expected)])
-        # Sums lose digits to their largest terms, so small results are held against the largest one.
-        largest = min(1.0, finite.max()) if finite.size else 0.0
-        slack = ULPS.get(dtype, 2) * ulp
-        with np.errstate(invalid="ignore"):
-            wrong = ~np.isclose(found, expected, rtol=slack, atol=slack * largest, equal_nan=True)
-    if not wrong.any():
-        return ""
-    at = np.unravel_index(np.argmax(wrong), wrong.shape)
-    return f"{wrong.sum()} of {wrong.size} differ, [{','.join(map(str, at))}] is {found[at]}, not {expected[at]}"
 
 
 def call(command, folder):
@@ -101,11 +73,14 @@ def call(command, folder):
     if result.returncode == 0:
         return "", ""
     error = (result.stderr.strip().splitlines() or [""])[-1]
-    return ("refused" if result.returncode == 1 and command[1] == "neff" else "crash"), f"status {result.returncode}: {error}"
+    is_refused = result.returncode == 1 and command[1] == "neff" and "the compiled program is wrong" not in error
+    return "refused" if is_refused else "crash", f"status {result.returncode}: {error}"
 
 
 def run_case(kymo, folder):
     """How a case ends, and what there is to say."""
+    for old in folder.glob("output*"):
+        old.unlink()
     kind, text = call([kymo, "neff", "build", "--force", "model.hlo.pb", "-o", "model.neff"], folder)
     if kind:
         return kind, text
@@ -114,21 +89,23 @@ def run_case(kymo, folder):
     if kind:
         return kind, text
     for i in range(len(list(folder.glob("expected*.npy")))):
-        dtype, shape = json.loads((folder / f"expected{i}.json").read_text())
-        text = difference(load_array(folder, f"output{i}", dtype, shape), load_array(folder, f"expected{i}", dtype, shape))
+        found, expected = (np.load(folder / f"{name}{i}.npy").view((folder / f"expected{i}.dtype").read_text())
+                           for name in ("output", "expected"))
+        text = difference(found, expected)
         if text:
             return "differs", f"output{i}: {text}"
     return "agrees", ""
 
 
-def case_of(arguments, cases, harness, number):
+def case_of(cases, harness, number, is_optimized):
+    """The folder of a case, and why there is none."""
     folder = cases / f"{number:04}"
     why = folder / "no-case"
     if not folder.exists():
-        reason = write_case(harness, folder, arguments.optimized)
+        reason = write_case(harness, folder, is_optimized)
         if reason:
             why.write_text(reason)
-    return ("not in JAX", why.read_text()) if why.exists() else folder
+    return folder, why.read_text() if why.exists() else None
 
 
 def reason_of(text):
@@ -139,43 +116,44 @@ def reason_of(text):
 
 def report(results):
     counts = collections.Counter(kind for _, kind, _ in results)
-    for wanted in ("refused", "not in JAX"):
+    for wanted in EXPECTED[1:]:
         reasons = collections.Counter((harness.group_name, reason_of(text)) for harness, kind, text in results if kind == wanted)
         for (group, reason), count in reasons.most_common():
             print(f"{wanted} {count:5} {group}: {reason}")
-    print(", ".join(f"{counts[kind]} {kind}" for kind in ("agrees", "refused", "not in JAX", "differs", "crash", "timeout")),
+    print(", ".join(f"{counts[kind]} {kind}" for kind in (*EXPECTED, "differs", "crash", "timeout")),
           f"of {len(results)}")
-    return counts["differs"] + counts["crash"] + counts["timeout"] == 0
+    return set(counts) <= set(EXPECTED)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--kymo", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "bin/kymo")
     parser.add_argument("--match", default="", help="only harnesses whose name matches this regular expression")
-    parser.add_argument("--every", type=int, default=1, help="only every Nth of each primitive")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth of these")
     parser.add_argument("--cases", type=pathlib.Path, help="directory for modules and results (default: a temporary one)")
     parser.add_argument("--optimized", action="store_true", help="modules as XLA has optimized them for CPUs")
     parser.add_argument("--jobs", type=int, default=1, help="how many run at once, besides JAX")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    seen, chosen = collections.Counter(), []
-    for number, harness in enumerate(load_harnesses()):
-        if re.search(arguments.match, harness.fullname):
-            if seen[harness.group_name] % arguments.every == 0:
-                chosen.append((number, harness))
-            seen[harness.group_name] += 1
+    chosen = [pair for pair in enumerate(load_harnesses()) if re.search(arguments.match, pair[1].fullname)][::arguments.every]
+    results = []
+
+    def finish(number, harness, kind, text):
+        results.append((harness, kind, text))
+        if kind not in EXPECTED:
+            print(f"{number:04} {harness.fullname}: {kind}: {text}", flush=True)
+
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         kymo, cases, running = arguments.kymo.resolve(), (arguments.cases or pathlib.Path(temporary)).resolve(), []
         for number, harness in chosen:
-            case = case_of(arguments, cases, harness, number)
-            running.append((harness, number, case if isinstance(case, tuple) else pool.submit(run_case, kymo, case)))
-        results = []
-        for harness, number, result in running:
-            kind, text = result if isinstance(result, tuple) else result.result()
-            if kind not in ("agrees", "not in JAX", "refused"):
-                print(f"{number:04} {harness.fullname}: {kind}: {text}", flush=True)
-            results.append((harness, kind, text))
-        return 0 if report(results) else 1
+            folder, reason = case_of(cases, harness, number, arguments.optimized)
+            if reason:
+                finish(number, harness, "not in JAX", reason)
+            else:
+                running.append(pool.submit(lambda *case: finish(*case[:2], *run_case(kymo, case[2])), number, harness, folder))
+        for each in running:
+            each.result()
+    return 0 if report(results) else 1
 
 
 if __name__ == "__main__":
