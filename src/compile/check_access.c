@@ -59,9 +59,9 @@ static const char *const problems[] = {
 /* Nothing is known to be wrong then. */
 static bool give_up(struct proof *proof)
 {
-    return error_set(
-        proof->err, "the program accesses memory in too many pieces to be checked; smaller "
-                    "tensors, or slices and padding of other dimensions than the last, take fewer");
+    return error_set(proof->err,
+                     "the program accesses memory in too many pieces to be checked; make tensors "
+                     "smaller, or slice, pad and concatenate other dimensions than the last");
 }
 
 static bool report(struct proof *proof, const char *memory, const struct shadow_conflict *conflict)

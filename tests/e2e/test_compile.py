@@ -471,11 +471,14 @@ TOO_LARGE = {
     "another file": ({"weights": [{"name": "y", "shape": [1000000, 512], "file": "y.npy"}]}, "not an array of fp32[1000000,512]"),
     "pieces": ({"inputs": [{"name": "x", "shape": [262144, 256], "dtype": "int8"}],
                 "ops": [{"name": "y", "op": "pad", "inputs": ["x"], "interior": [0, 1]}]}, "too many pieces to be checked"),
+    "histories": ({"inputs": [{"name": "x", "shape": [9000000, 2], "dtype": "int8"}],
+                   "ops": [{"name": "y", "op": "concatenate", "inputs": ["x", "x"], "axis": 1}]}, "too many pieces to be checked"),
 }
 
 
 @pytest.mark.plain_build  # limits memory
-@pytest.mark.parametrize("graph, message", TOO_LARGE.values(), ids=TOO_LARGE)
+@pytest.mark.parametrize("graph, message", [
+    pytest.param(*case, id=name, marks=[pytest.mark.slow] if name == "histories" else []) for name, case in TOO_LARGE.items()])
 def test_small_graphs_of_large_tensors_are_refused_before_they_take_memory(kymo, tmp_path, graph, message):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
