@@ -8,7 +8,7 @@
 
 enum {
     MAX_DIMENSIONS = DMA_DIMENSIONS + 1,
-    MAX_RUNS = 200000000, /* in all: half a minute */
+    MAX_RUNS = 50000000, /* in all: some seconds */
 };
 
 /* Where the bytes of a set of dimensions are, as runs. */
@@ -56,9 +56,19 @@ static const char *const problems[] = {
     [SHADOW_WRITE_READ] = "writes %s byte %" PRIu64 ", which %s may not have read yet",
 };
 
+/* Nothing is known to be wrong then. */
+static bool give_up(struct proof *proof)
+{
+    return error_set(proof->err,
+                     "the program accesses memory in too many pieces to be checked; make tensors "
+                     "smaller, or slice, pad and concatenate other dimensions than the last");
+}
+
 static bool report(struct proof *proof, const char *memory, const struct shadow_conflict *conflict)
 {
     char who[96], text[256];
+    if (conflict->problem == SHADOW_FULL)
+        return give_up(proof);
     if (conflict->timeline < ENGINE_COUNT)
         snprintf(who, sizeof who, "%s instruction %u",
                  hardware_engine_name((enum engine)conflict->timeline), conflict->step - 1);
@@ -78,9 +88,14 @@ static bool apply_runs(struct proof *proof, struct shadow *shadow, const char *m
 {
     uint64_t index[MAX_DIMENSIONS] = {0}, at = base + runs->first;
     struct shadow_conflict conflict;
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < runs->rank; i++)
+        if (__builtin_mul_overflow(count, runs->size[i], &count))
+            return give_up(proof);
+    if (count > MAX_RUNS - proof->run_count)
+        return give_up(proof);
+    proof->run_count += count;
     for (;;) {
-        if (++proof->run_count > MAX_RUNS)
-            return proof_failed(proof, "is too much to be checked");
         bool ok = is_write ? shadow_write(shadow, at, at + runs->length, event, &conflict)
                            : shadow_read(shadow, at, at + runs->length, event, &conflict);
         if (!ok)

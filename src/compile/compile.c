@@ -206,30 +206,49 @@ static struct core_program make_program(const struct emit *emit, const struct ir
     return program;
 }
 
-static bool fits_memory(const struct core_program *program, const struct core_hardware *hardware,
-                        struct error *err)
+static bool fits_memory(uint64_t bytes, const struct core_hardware *hardware, struct error *err)
 {
-    uint64_t bytes = program->scratchpad_bytes;
-    for (uint32_t i = 0; i < program->variable_count; i++)
-        if (program->variables[i].kind != VARIABLE_VIRTUAL)
-            bytes += program->variables[i].size;
     if (bytes <= hardware->hbm_bytes)
         return true;
     return error_set(err, "the model needs %.1f GiB of device memory, the device has %.1f GiB",
                      (double)bytes / (1 << 30), (double)hardware->hbm_bytes / (1 << 30));
 }
 
+/* Before the program is made: a model that is too large would take long to fail. */
+static bool model_fits(const struct ir *ir, const struct core_hardware *hardware, struct error *err)
+{
+    uint64_t bytes = 0; /* a tensor has 64 GiB at most, and there are less than 2^20 */
+    const struct ir_node *node;
+    array_each (node, &ir->nodes)
+        if (node->kind == IR_PARAMETER || (node->kind == IR_CONSTANT && !node->is_splat))
+            bytes += ir_bytes(&node->type);
+    const struct ir_output *output;
+    array_each (output, &ir->outputs)
+        bytes += ir_bytes(&ir->nodes.items[output->value].type);
+    return fits_memory(bytes, hardware, err);
+}
+
+static bool program_fits(const struct core_program *program, const struct core_hardware *hardware,
+                         struct error *err)
+{
+    uint64_t bytes = program->scratchpad_bytes;
+    for (uint32_t i = 0; i < program->variable_count; i++)
+        if (program->variables[i].kind != VARIABLE_VIRTUAL)
+            bytes += program->variables[i].size;
+    return fits_memory(bytes, hardware, err);
+}
+
 static bool compile_core(struct compiled *compiled, uint32_t core, struct ir *ir,
                          const struct compile_request *request, struct error *err)
 {
     struct emit *emit = &compiled->memory->emits[core];
-    uint64_t limit = request->program_limit ? request->program_limit : 20000000;
+    uint64_t limit = request->program_limit ? request->program_limit : 2000000;
     uint64_t scratch_bytes = lower_twice(ir, request->hardware, limit, emit);
     compiled->programs[core] = make_program(emit, ir, scratch_bytes);
     compiled->program_count = core + 1;
     if (emit->failed)
         return error_in_file(err, request->path ? request->path : "graph", "%s", emit->error.text);
-    return fits_memory(&compiled->programs[core], request->hardware, err);
+    return program_fits(&compiled->programs[core], request->hardware, err);
 }
 
 /* Outputs are the first variables of their kind, in the model's order. */
@@ -277,6 +296,7 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
                   : graph_read(&memory->ir, request, err);
     compiled->name = memory->ir.name;
     compiled->rank_count = memory->ir.ranks;
+    ok = ok && model_fits(&memory->ir, request->hardware, err);
     if (ok && request->logical_cores > COMPILE_MOST_CORES)
         ok = error_set(err, "a logical core has at most %d physical ones", COMPILE_MOST_CORES);
     if (ok && request->logical_cores > 1)

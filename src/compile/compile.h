@@ -13,8 +13,8 @@ struct compile_request {
     const void *bytes; /* of the graph */
     size_t size;
     const struct core_hardware *hardware;
-    uint64_t weight_limit;  /* bytes of all weights; 0: 16 GiB */
-    uint64_t program_limit; /* instructions and descriptors; 0: 20 million */
+    uint64_t weight_limit;  /* bytes of weights that the graph makes up; 0: 1 GiB */
+    uint64_t program_limit; /* instructions and descriptors; 0: 2 million */
     bool is_unchecked;      /* the caller checks */
     uint32_t logical_cores; /* physical cores of a logical one, each with a program; 0: 1 */
 };

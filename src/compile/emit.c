@@ -3,6 +3,7 @@
  */
 #include "compile/emit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static const uint32_t first_slot[ENGINE_COUNT + 1] = {
@@ -31,6 +32,16 @@ void emit_fail(struct emit *emit, const char *text)
     emit->failed = true;
 }
 
+void emit_fail_large(struct emit *emit)
+{
+    char text[ERROR_TEXT_SIZE];
+    snprintf(text, sizeof text,
+             "the program gets more than %" PRIu64 " instructions and transfers; the model has too "
+             "many operations, or tensors that are too large",
+             emit->limit);
+    emit_fail(emit, text);
+}
+
 /* What the step of a timeline knows, the step itself included. */
 static void learn(const struct emit *emit, struct clock *clock, uint32_t timeline, uint32_t step)
 {
@@ -55,7 +66,7 @@ static bool knows(const struct emit *emit, uint32_t timeline, uint32_t step, uin
 static uint32_t append(struct emit *emit, enum engine engine, const struct instruction *instruction)
 {
     if (++emit->count > emit->limit)
-        emit_fail(emit, "the program gets too large");
+        emit_fail_large(emit);
     *array_push(&emit->code[engine]) = *instruction;
     uint32_t step = (uint32_t)emit->code[engine].count;
     if (emit->known_snapshot[engine] == IR_NONE) {

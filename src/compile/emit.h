@@ -103,6 +103,7 @@ struct emit {
 void emit_init(struct emit *emit, const struct core_hardware *hardware, uint64_t limit);
 void emit_free(struct emit *emit);
 void emit_fail(struct emit *emit, const char *text);
+void emit_fail_large(struct emit *emit); /* beyond the limit */
 
 struct buffer *buffer_new(struct emit *emit, enum memory memory, uint32_t bytes);
 void buffer_hold(struct buffer *buffer);

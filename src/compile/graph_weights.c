@@ -10,16 +10,17 @@
 
 enum { DATA_DEPTH = IR_RANK };
 
+/* For weights that are made from a number or a seed: the graph is no measure of their size. */
 static uint8_t *new_bytes(struct graph *graph, const struct ir_type *type)
 {
     uint64_t limit =
-        graph->request->weight_limit ? graph->request->weight_limit : UINT64_C(16) << 30;
-    uint64_t bytes = dtype_bytes(type->dtype);
-    for (uint32_t i = 0; i < type->rank; i++)
-        if (__builtin_mul_overflow(bytes, (uint64_t)type->size[i], &bytes))
-            bytes = UINT64_MAX;
+        graph->request->weight_limit ? graph->request->weight_limit : UINT64_C(1) << 30;
+    uint64_t bytes = ir_bytes(type);
     if (bytes > limit || graph->weight_bytes > limit - bytes) {
-        ir_fail(graph->ir, "weights of more than %" PRIu64 " MiB in all", limit >> 20);
+        ir_fail(graph->ir,
+                "weights of \"value\" and \"init\" have more than %" PRIu64
+                " MiB in all; take larger ones from a \"file\"",
+                limit >> 20);
         return NULL;
     }
     graph->weight_bytes += bytes;
@@ -44,19 +45,25 @@ static void repeat_number(const struct ir_type *type, uint8_t *bytes, double num
 }
 
 /* Numbers in lists of lists, in row-major order; how they are nested does not matter. */
-static void read_data(struct graph *graph, const struct json_value *value,
-                      const struct ir_type *type, uint8_t *bytes)
+static const uint8_t *read_data(struct graph *graph, const struct json_value *value,
+                                const struct ir_type *type)
 {
     struct json_reader in[DATA_DEPTH];
     uint64_t count = ir_elements(type), used = 0;
     uint32_t depth = 0;
-    if (value->kind == JSON_NUMBER && count == 1) {
-        put(type, bytes, 0, graph_number(graph, value, "data"));
-        return;
-    }
-    if (value->kind != JSON_LIST) {
+    bool is_number = value->kind == JSON_NUMBER && count == 1;
+    if (!is_number && value->kind != JSON_LIST) {
         ir_fail(graph->ir, "\"data\" is not a list of numbers");
-        return;
+        return NULL;
+    }
+    if (count > value->text.size) { /* a number has a digit at least */
+        ir_fail(graph->ir, "\"data\" has fewer numbers than the shape, %" PRIu64, count);
+        return NULL;
+    }
+    uint8_t *bytes = arena_alloc(&graph->ir->memory, ir_bytes(type));
+    if (is_number) {
+        put(type, bytes, 0, graph_number(graph, value, "data"));
+        return bytes;
     }
     in[0] = json_read(value->text);
     bool more = json_enter(&in[0], '[');
@@ -76,13 +83,14 @@ static void read_data(struct graph *graph, const struct json_value *value,
         }
         if (used == count) {
             ir_fail(graph->ir, "\"data\" has more than %" PRIu64 " numbers", count);
-            return;
+            return NULL;
         }
         put(type, bytes, used++, graph_number(graph, &item, "data"));
         more = json_more(&in[depth], ']');
     }
     if (used != count)
         ir_fail(graph->ir, "\"data\" has %" PRIu64 " numbers, not %" PRIu64, used, count);
+    return bytes;
 }
 
 /* splitmix64: a number for each element and seed, the same everywhere. */
@@ -94,8 +102,8 @@ static uint64_t mix(uint64_t seed, uint64_t index)
     return z ^ z >> 31;
 }
 
-static void read_init(struct graph *graph, const struct json_value *value,
-                      const struct ir_type *type, uint8_t *bytes)
+static const uint8_t *read_init(struct graph *graph, const struct json_value *value,
+                                const struct ir_type *type)
 {
     struct fields fields;
     fields_read(graph, value->text, &fields);
@@ -110,9 +118,21 @@ static void read_init(struct graph *graph, const struct json_value *value,
     double middle = offset ? graph_number(graph, offset, "offset") : 0;
     for (uint32_t i = 0; i < graph->loop_count; i++) /* repeats differ */
         number = mix(number, (uint64_t)graph->loops[i].value);
-    uint64_t count = ir_elements(type);
-    for (uint64_t i = 0; i < count && !graph->ir->failed; i++)
+    uint8_t *bytes = graph->ir->failed ? NULL : new_bytes(graph, type);
+    uint64_t count = bytes ? ir_elements(type) : 0;
+    for (uint64_t i = 0; i < count; i++)
         put(type, bytes, i, middle + width * ((double)(mix(number, i) >> 40) * 0x1p-23 - 1));
+    return bytes;
+}
+
+static const uint8_t *read_number(struct graph *graph, const struct json_value *value,
+                                  const struct ir_type *type)
+{
+    double number = graph_number(graph, value, "value");
+    uint8_t *bytes = graph->ir->failed ? NULL : new_bytes(graph, type);
+    if (bytes)
+        repeat_number(type, bytes, number);
+    return bytes;
 }
 
 static bool shape_is(const struct npy *array, const struct ir_type *type)
@@ -125,28 +145,29 @@ static bool shape_is(const struct npy *array, const struct ir_type *type)
 
 static bool dtype_is(const struct npy *array, const struct ir_type *type)
 {
-    char kind = type->is_bool ? 'b' : dtype_is_float(type->dtype) ? 'f' : 'i';
-    if (!type->is_bool && (type->dtype == DTYPE_UINT8 || type->dtype == DTYPE_UINT16 ||
-                           type->dtype == DTYPE_UINT32 || type->dtype == DTYPE_UINT64))
-        kind = 'u';
+    char kind = type->is_bool                  ? 'b'
+                : dtype_is_float(type->dtype)  ? 'f'
+                : dtype_is_signed(type->dtype) ? 'i'
+                                               : 'u';
     if (type->dtype == DTYPE_BF16 || type->dtype >= DTYPE_FP8_E3)
         kind = 'V'; /* as ml_dtypes saves them */
     const char expected[] = {kind, (char)('0' + dtype_bytes(type->dtype)), '\0'};
     return strcmp(array->type, expected) == 0;
 }
 
-static void read_file(struct graph *graph, const struct json_value *value,
-                      const struct ir_type *type, uint8_t *bytes)
+static const uint8_t *read_file(struct graph *graph, const struct json_value *value,
+                                const struct ir_type *type)
 {
     const char *name = graph_text(graph, value, "file"), *path = graph->request->path;
     struct file file;
     struct error err;
     char shape[IR_TYPE_TEXT];
+    uint8_t *bytes = NULL;
     if (graph->ir->failed)
-        return;
+        return NULL;
     if (name[0] == '/' || strstr(name, "..") || !path) {
         ir_fail(graph->ir, "the file \"%s\" is not beside the graph", name);
-        return;
+        return NULL;
     }
     const char *slash = strrchr(path, '/');
     char *full = path_format("%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
@@ -159,10 +180,11 @@ static void read_file(struct graph *graph, const struct json_value *value,
         else if (!dtype_is(&array, type) || !shape_is(&array, type))
             ir_fail(graph->ir, "%s is not an array of %s", full, ir_type_text(type, shape));
         else
-            memcpy(bytes, array.data, array.size);
+            memcpy(bytes = arena_alloc(&graph->ir->memory, array.size), array.data, array.size);
         file_close(&file);
     }
     mem_free(full);
+    return bytes;
 }
 
 const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const struct ir_type *type)
@@ -175,16 +197,11 @@ const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const st
         ir_fail(graph->ir, "a weight needs one of \"data\", \"file\", \"value\" and \"init\"");
         return NULL;
     }
-    uint8_t *bytes = graph->ir->failed ? NULL : new_bytes(graph, type);
-    if (!bytes)
+    if (!ir_type_is_sound(graph->ir, type))
         return NULL;
     if (data)
-        read_data(graph, data, type, bytes);
-    else if (file)
-        read_file(graph, file, type, bytes);
-    else if (number)
-        repeat_number(type, bytes, graph_number(graph, number, "value"));
-    else
-        read_init(graph, init, type, bytes);
-    return bytes;
+        return read_data(graph, data, type);
+    if (file)
+        return read_file(graph, file, type);
+    return number ? read_number(graph, number, type) : read_init(graph, init, type);
 }

@@ -91,7 +91,7 @@ bool ir_is_float(const struct ir_type *type)
     return dtype_is_float(type->dtype);
 }
 
-static bool type_is_sound(struct ir *ir, const struct ir_type *type)
+bool ir_type_is_sound(struct ir *ir, const struct ir_type *type)
 {
     uint64_t bytes = dtype_bytes(type->dtype);
     for (uint32_t i = 0; i < type->rank; i++) {
@@ -109,7 +109,7 @@ static bool type_is_sound(struct ir *ir, const struct ir_type *type)
 struct ir_node *ir_add(struct ir *ir, enum ir_kind kind, struct ir_type type, uint32_t arg_count,
                        const uint32_t *args)
 {
-    if (!type_is_sound(ir, &type))
+    if (!ir_type_is_sound(ir, &type))
         return &ir->nowhere;
     struct ir_node *node = array_push(&ir->nodes);
     memset(node, 0, sizeof *node);

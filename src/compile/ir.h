@@ -107,6 +107,8 @@ enum { IR_TYPE_TEXT = 128 };
 /* "fp32[128,256]" */
 const char *ir_type_text(const struct ir_type *type, char text[static IR_TYPE_TEXT]);
 bool ir_is_float(const struct ir_type *type);
+/* Fails unless it has elements, and not too many for the other functions here. */
+bool ir_type_is_sound(struct ir *ir, const struct ir_type *type);
 
 uint32_t ir_parameter(struct ir *ir, const char *name, struct ir_type type);
 /* data stays valid as long as ir. */

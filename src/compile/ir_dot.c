@@ -79,7 +79,10 @@ uint32_t ir_dot(struct ir *ir, uint32_t lhs, uint32_t rhs, const struct ir_dot_a
         right_order[batch + i] = axes->rhs_contract[i];
         fits = left.size[axes->lhs_contract[i]] == right.size[axes->rhs_contract[i]];
     }
-    if (!fits || left.is_bool || right.is_bool)
+    if (left.is_bool || right.is_bool)
+        return ir_fail(ir, "dot of %s and %s: booleans are not supported", ir_type_text(&left, a),
+                       ir_type_text(&right, b));
+    if (!fits)
         return ir_fail(ir, "dot of %s and %s: dimensions do not match", ir_type_text(&left, a),
                        ir_type_text(&right, b));
     if (left.rank + right.rank - batch - 2 * contract > IR_RANK)

@@ -23,7 +23,7 @@ struct page {
 
 struct shadow {
     struct page *pages;
-    uint64_t page_count;
+    uint64_t page_count, segment_count;
     ARRAY(struct read) reads;
     uint32_t free_read;
 };
@@ -93,9 +93,10 @@ static size_t find_segment(const struct page *page, uint32_t at)
     return low;
 }
 
-static struct segment *insert(struct page *page, size_t index)
+static struct segment *insert(struct shadow *shadow, struct page *page, size_t index)
 {
     array_push(page);
+    shadow->segment_count++;
     memmove(&page->items[index + 1], &page->items[index],
             (page->count - 1 - index) * sizeof *page->items);
     return &page->items[index];
@@ -107,7 +108,7 @@ static void split(struct shadow *shadow, struct page *page, uint32_t at)
     size_t index = find_segment(page, at);
     if (index == page->count || page->items[index].first >= at)
         return;
-    struct segment *second = insert(page, index + 1);
+    struct segment *second = insert(shadow, page, index + 1);
     struct segment *first = second - 1;
     *second = *first;
     second->reads = reads_copy(shadow, first->reads);
@@ -203,11 +204,12 @@ static bool write_page(struct shadow *shadow, uint64_t base, uint32_t first, uin
         reads_drop(shadow, page->items[last].reads);
     }
     if (begin == last) {
-        insert(page, begin);
+        insert(shadow, page, begin);
     } else {
         memmove(&page->items[begin + 1], &page->items[last],
                 (page->count - last) * sizeof *page->items);
         page->count -= last - begin - 1;
+        shadow->segment_count -= last - begin - 1;
     }
     page->items[begin] = (struct segment){first,       end,          event->timeline, event->step,
                                           event->part, event->owner, NO_READ};
@@ -221,6 +223,10 @@ static bool each_page(struct shadow *shadow, page_access *access, uint64_t first
                       const struct shadow_event *event, struct shadow_conflict *conflict)
 {
     while (first < end) {
+        if (shadow->segment_count >= SHADOW_SEGMENTS) {
+            *conflict = (struct shadow_conflict){.problem = SHADOW_FULL};
+            return false;
+        }
         uint64_t base = first & ~(uint64_t)(PAGE_BYTES - 1);
         uint64_t stop = end < base + PAGE_BYTES ? end : base + PAGE_BYTES;
         if (!access(shadow, base, (uint32_t)(first - base), (uint32_t)(stop - base), event,

@@ -21,7 +21,10 @@ enum shadow_problem {
     SHADOW_READ_EARLY,  /* reads while a write may not be complete */
     SHADOW_WRITE_EARLY, /* writes while a write may not be complete */
     SHADOW_WRITE_READ,  /* writes while a read may not be complete */
+    SHADOW_FULL,        /* more segments than are kept */
 };
+
+enum { SHADOW_SEGMENTS = 1 << 24 }; /* at most: 0.5 GiB, and lists of reads */
 
 struct shadow_conflict {
     enum shadow_problem problem;

@@ -64,7 +64,7 @@ static struct dma_end hbm_end(const struct storage *storage, enum dtype dtype, i
 static bool has_room(struct emit *emit)
 {
     if (emit->descriptors.count >= emit->limit)
-        emit_fail(emit, "the program gets too large");
+        emit_fail_large(emit);
     return !emit->failed;
 }
 

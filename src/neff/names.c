@@ -140,6 +140,12 @@ bool dtype_is_float(enum dtype dtype)
            dtype == DTYPE_FP32R || dtype >= DTYPE_FP8_E3;
 }
 
+bool dtype_is_signed(enum dtype dtype)
+{
+    return dtype == DTYPE_INT8 || dtype == DTYPE_INT16 || dtype == DTYPE_INT32 ||
+           dtype == DTYPE_INT64;
+}
+
 const char *opcode_name(enum opcode opcode)
 {
     return opcodes[opcode];

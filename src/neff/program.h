@@ -345,6 +345,7 @@ const char *dtype_name(enum dtype dtype); /* "fp32", "bf16" */
 /* DTYPE_NONE when there is none of that name. Takes NumPy's and HLO's spellings as well. */
 enum dtype dtype_named(const char *name);
 bool dtype_is_float(enum dtype dtype);
+bool dtype_is_signed(enum dtype dtype); /* of integers */
 /* "MATMUL", "TENSOR_TENSOR", ... */
 const char *opcode_name(enum opcode opcode);
 const char *alu_name(enum alu alu);

@@ -7,27 +7,31 @@
 
 enum { ALIGNMENT = 64 };
 
-/* NumPy's name without the byte order; NULL when it has none. */
+/* NumPy's name without the byte order. It has none for BF16 and FP8: they are bytes, as ml_dtypes
+ * saves them. NULL for types of the runtime that are not known. */
 static const char *numpy_name(nrt_dtype_t dtype)
 {
     static const char *const names[] = {
         [NRT_DTYPE_UINT64] = "u8", [NRT_DTYPE_INT8] = "i1",   [NRT_DTYPE_UINT8] = "u1",
         [NRT_DTYPE_INT16] = "i2",  [NRT_DTYPE_UINT16] = "u2", [NRT_DTYPE_FLOAT16] = "f2",
         [NRT_DTYPE_INT32] = "i4",  [NRT_DTYPE_UINT32] = "u4", [NRT_DTYPE_FLOAT32] = "f4",
-        [NRT_DTYPE_FP32R] = "f4",  [NRT_DTYPE_INT64] = "i8",
+        [NRT_DTYPE_FP32R] = "f4",  [NRT_DTYPE_INT64] = "i8",  [NRT_DTYPE_BFLOAT16] = "V2",
+        [NRT_DTYPE_FP8_E3] = "V1", [NRT_DTYPE_FP8_E4] = "V1", [NRT_DTYPE_FP8_E5] = "V1",
     };
     return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
 }
 
-/* BF16 and FP8 are bytes to NumPy ("V2", "V1"). */
+/* Bytes are taken for any type. ml_dtypes saves float8_e5m2 as "f1". */
 static bool check_type(const struct npy *array, const nrt_tensor_info_t *tensor, const char *path,
                        struct error *err)
 {
     const char *name = numpy_name(tensor->dtype);
-    const char *own = strcmp(array->type, "b1") == 0 ? "u1" : array->type;
+    const char *own = strcmp(array->type, "b1") == 0   ? "u1"
+                      : strcmp(array->type, "f1") == 0 ? "V1"
+                                                       : array->type;
     return *own == 'V' || (name && strcmp(own, name) == 0) ||
            error_in_file(err, path, "the array has elements of type %s, tensor %s of type %s",
-                         array->type, tensor->name, name ? name : "bfloat16 or float8");
+                         array->type, tensor->name, name ? name : "unknown");
 }
 
 bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, struct error *err)
@@ -54,7 +58,7 @@ static bool write_header(struct output *out, const nrt_tensor_info_t *tensor, st
     struct output text;
     if (!name)
         return error_set(err,
-                         "output %s is bfloat16 or float8, which .npy files cannot have; "
+                         "output %s has elements of a type that .npy files cannot have; "
                          "save it with --save-output",
                          tensor->name);
     output_memory(&text);

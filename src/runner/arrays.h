@@ -8,7 +8,7 @@
 
 /* Reads a tensor's content; size and, of .npy files, element type must be the tensor's. */
 bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, struct error *err);
-/* NumPy has no BF16 and no FP8. */
+/* NumPy has no BF16 and no FP8: in .npy files they are bytes, "V2" and "V1". */
 bool array_write(const char *path, const nrt_tensor_info_t *tensor, const void *data, bool is_npy,
                  struct error *err);
 

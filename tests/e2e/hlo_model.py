@@ -138,6 +138,18 @@ def reductions():
         lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME") ** 2).sum()), floats(2, 7, 7, 3))
     case("reductions", "window_dilated", lambda x: lax.reduce_window(
         x, 0.0, lax.add, (2, 3), (1, 2), ((1, 0), (2, 2)), base_dilation=(2, 1), window_dilation=(1, 2)), floats(5, 9))
+    combined = ((5.0, lax.add), (3.0, lax.mul), (1.0, lax.max), (-1.0, lax.min), (2.0, lambda a, b: a + b + a * b))
+    for dtype in (np.float32, np.int32):
+        case("reductions", f"window_initial_{np.dtype(dtype).name}", lambda x: tuple(
+            lax.reduce_window(x, np.array(initial, x.dtype), operation, (2, 2), (1, 1), padding, base_dilation=(dilation, 1))
+            for initial, operation in combined for padding, dilation in (("SAME", 1), ("VALID", 2), (((2, 0), (0, 0)), 1))),
+            values(dtype, 4, 6))
+    case("reductions", "window_of_bits", lambda x, y: (
+        lax.reduce_window(x, np.uint8(7), lax.bitwise_and, (2,), (1,), "SAME"), lax.reduce_window(x, np.uint8(9), lax.bitwise_xor, (3,), (1,), "SAME"),
+        lax.reduce_window(y, False, lax.bitwise_or, (2,), (1,), "SAME"), lax.reduce_window(y, True, lax.bitwise_and, (2,), (1,), "SAME")),
+        integers(9, low=0, high=255, dtype=np.uint8), booleans(9))
+    case("reductions", "window_given_initial", lambda x, initial: lax.reduce_window(x, initial, lax.add, (2, 2), (1, 1), "SAME"),
+         floats(4, 6), np.float32(5))
     case("reductions", "cumulative", lambda x: (
         jnp.cumsum(x, 1), jnp.cumsum(x[::-1], 0), lax.cumsum(x, 1, reverse=True), lax.cummax(x, 1)), floats(3, 37))
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ import schema
 from conftest import ROOT
 
 RANKS = 4
+EIGHT_BITS = {"fp8e3": ml_dtypes.float8_e3m4, "fp8e4": ml_dtypes.float8_e4m3fn, "fp8e5": ml_dtypes.float8_e5m2}
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +27,11 @@ def graphs(tmp_path_factory):
         "product": {"inputs": [{"name": "x", "shape": [129, 70]}], "weights": [{"name": "w", "shape": [70, 33], "file": "w.npy"}],
                     "ops": [{"name": "h", "op": "matmul", "inputs": ["x", "w"]}, {"name": "y", "op": "relu", "inputs": ["h"]}],
                     "outputs": ["y"]},
-        "types": {"inputs": [{"name": "i", "shape": [5, 7], "dtype": "int32"}, {"name": "b", "shape": [300], "dtype": "bf16"}],
-                  "ops": [{"name": "ii", "op": "multiply", "inputs": ["i", "i"]}, {"name": "bb", "op": "add", "inputs": ["b", "b"]}],
-                  "outputs": ["ii", "bb"]},
+        "types": {"inputs": [{"name": "i", "shape": [5, 7], "dtype": "int32"}, {"name": "b", "shape": [300], "dtype": "bf16"},
+                             *({"name": dtype, "shape": [4, 9], "dtype": dtype} for dtype in EIGHT_BITS)],
+                  "ops": [{"name": "ii", "op": "multiply", "inputs": ["i", "i"]}, {"name": "bb", "op": "add", "inputs": ["b", "b"]},
+                          *({"name": f"{dtype}_2", "op": "add", "inputs": [dtype, dtype]} for dtype in EIGHT_BITS)],
+                  "outputs": ["ii", "bb", *(f"{dtype}_2" for dtype in EIGHT_BITS)]},
         "collectives": json.loads((ROOT / "examples" / "collectives.json").read_text()),
     }
     for name, model in models.items():
@@ -82,16 +86,19 @@ def test_outputs_are_what_numpy_gives(capture, neffs):
 
 
 def test_elements_keep_their_types(capture):
-    i = np.arange(-17, 18, dtype=np.int32).reshape(5, 7)
-    np.save(capture.folder / "i.npy", i)
-    bits = (np.arange(300, dtype=np.float32) / 7).view(np.uint32) >> 16
-    bits.astype(np.uint16).tofile(capture.folder / "b.raw")
-    capture("types", "i", "i.npy", "b", "b.raw", "--save-output", "--disable-profile")
-    assert (np.fromfile(capture.folder / "ii", np.int32) == (i * i).ravel()).all()
-    doubled = np.fromfile(capture.folder / "bb", np.uint16).astype(np.uint32) << 16
-    assert (doubled.view(np.float32) == 2 * (bits << 16).view(np.float32)).all()
-    _, errors = capture("types", "--save-output-npy", "--disable-profile", status=1)
-    assert "bfloat16" in errors
+    arrays = {"i": np.arange(-17, 18, dtype=np.int32).reshape(5, 7), "b": (np.arange(300) / 7).astype(ml_dtypes.bfloat16)}
+    arrays |= {name: (np.arange(36).reshape(4, 9) / 8).astype(dtype) for name, dtype in EIGHT_BITS.items()}
+    inputs = []
+    for name, array in arrays.items():
+        np.save(capture.folder / f"{name}.npy", array)
+        inputs += [name, f"{name}.npy"]
+    capture("types", *inputs, "--save-output", "--save-output-npy", "--disable-profile")
+    for name, array in arrays.items():
+        output = {"i": "ii", "b": "bb"}.get(name, f"{name}_2")
+        expected = array * array if name == "i" else array + array
+        found = np.load(capture.folder / f"{output}.npy").view(array.dtype)  # ml_dtypes' types are bytes to NumPy
+        assert found.shape == array.shape and (found == expected).all(), name
+        assert (capture.folder / output).read_bytes() == expected.tobytes(), name
 
 
 @pytest.mark.parametrize("mode", ["sync", "async-wait"])

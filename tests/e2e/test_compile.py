@@ -2,6 +2,7 @@
 against NumPy. Each test writes many graphs and runs them in one process."""
 
 import json
+import resource
 import subprocess
 
 import numpy as np
@@ -458,6 +459,35 @@ def test_weights_come_from_files_numbers_and_seeds(holds, tmp_path):
 
     graph.write = with_files
     holds([graph])
+
+
+TOO_LARGE = {
+    "an input": ({"inputs": [{"name": "x", "shape": [16777216, 256]}], "ops": [{"name": "y", "op": "exp", "inputs": ["x"]}]},
+                 "needs 32.0 GiB of device memory"),
+    "a seed": ({"weights": [{"name": "y", "shape": [1000000, 512], "init": {"seed": 1}}]}, "more than 1024 MiB in all"),
+    "a number": ({"weights": [{"name": "w", "shape": [250000, 512], "value": 1}, {"name": "y", "shape": [1000000, 512], "value": 1}]},
+                 "more than 1024 MiB in all"),
+    "too few numbers": ({"weights": [{"name": "y", "shape": [1000000, 512], "data": [1, 2, 3]}]}, "fewer numbers than the shape"),
+    "another file": ({"weights": [{"name": "y", "shape": [1000000, 512], "file": "y.npy"}]}, "not an array of fp32[1000000,512]"),
+    "pieces": ({"inputs": [{"name": "x", "shape": [262144, 256], "dtype": "int8"}],
+                "ops": [{"name": "y", "op": "pad", "inputs": ["x"], "interior": [0, 1]}]}, "too many pieces to be checked"),
+    "histories": ({"inputs": [{"name": "x", "shape": [9000000, 2], "dtype": "int8"}],
+                   "ops": [{"name": "y", "op": "concatenate", "inputs": ["x", "x"], "axis": 1}]}, "too many pieces to be checked"),
+}
+
+
+@pytest.mark.plain_build  # limits memory
+@pytest.mark.parametrize("graph, message", [
+    pytest.param(*case, id=name, marks=[pytest.mark.slow] if name == "histories" else []) for name, case in TOO_LARGE.items()])
+def test_small_graphs_of_large_tensors_are_refused_before_they_take_memory(kymo, tmp_path, graph, message):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+        resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+    np.save(tmp_path / "y.npy", np.zeros(3, np.float32))
+    (tmp_path / "g.json").write_text(json.dumps(graph | {"name": "g", "outputs": ["y"]}))
+    result = kymo.run("neff", "build", tmp_path / "g.json", "--core", "v2", preexec_fn=limit)
+    assert result.returncode == 1 and message in result.stderr, result.stderr
 
 
 def test_build_says_what_is_wrong(kymo, tmp_path):

@@ -3,20 +3,16 @@ core and held against JAX. One process lowers them all, one runs them all."""
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
-import ml_dtypes
 import numpy as np
 import pytest
+from closeness import difference
+from conftest import ROOT
 
 HERE = pathlib.Path(__file__).parent
-
-
-def tolerance(dtype):
-    if dtype.kind in "iub":
-        return 0
-    return {np.dtype(np.float32): 2e-5, np.dtype(np.float16): 2e-3, np.dtype(ml_dtypes.bfloat16): 2e-2}[dtype]
 
 
 def differences(folder):
@@ -27,14 +23,9 @@ def differences(folder):
             dtype = np.dtype(result["dtype"])
             found, expected = (np.frombuffer((folder / name).read_bytes(), dtype)
                                for name in (f"output{i}.{rank}.out", f"expected{i}.{rank}.bin"))
-            if found.shape != expected.shape:
-                yield f"{folder.name} {result['name']}: {found.size} elements, not {expected.size}"
-                continue
-            slack = 0 if result["name"].startswith("from_bits") else tolerance(dtype)
-            wrong = ~np.isclose(found.astype(np.float64), expected.astype(np.float64), rtol=slack, atol=slack, equal_nan=True)
-            if wrong.any():
-                at = int(np.argmax(wrong))
-                yield f"{folder.name} {result['name']} rank {rank}: {wrong.sum()} differ, [{at}] is {found[at]}, not {expected[at]}"
+            text = difference(found, expected, is_exact=result["name"].startswith("from_bits"))
+            if text:
+                yield f"{folder.name} {result['name']} rank {rank}: {text}"
 
 
 @pytest.mark.slow
@@ -44,9 +35,18 @@ def test_functions_in_jax_give_what_jax_gives(run_neff, tmp_path):
     result = subprocess.run([run_neff, *folders], capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, "\n".join(line for line in result.stdout.splitlines() if ": ok " not in line) + result.stderr
     assert len(folders) == 20
-    with np.errstate(invalid="ignore"):
-        assert [line for folder in folders for line in differences(folder)] == []
+    assert [line for folder in folders for line in differences(folder)] == []
     result = subprocess.run([run_neff, "--logical", "2", *folders[::3]], capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, "\n".join(line for line in result.stdout.splitlines() if ": ok " not in line) + result.stderr
-    with np.errstate(invalid="ignore"):
-        assert [line for folder in folders for line in differences(folder)] == []
+    assert [line for folder in folders for line in differences(folder)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.plain_build
+def test_harnesses_of_jax_give_what_jax_gives(kymo):
+    """A sample of them: the program runs all (docs/contributing.md)."""
+    result = subprocess.run([sys.executable, ROOT / "tests/tools/jax_harnesses.py", "--kymo", kymo.path, "--every", "6",
+                             "--match", "^(reduce_window_(add|mul|min)|convert_element_type)"], capture_output=True, text=True, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+    agreeing, refused = map(int, re.findall(r"(\d+) (?:agrees|refused),", result.stdout))
+    assert agreeing > 4 * refused

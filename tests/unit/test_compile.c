@@ -55,6 +55,16 @@ static bool is_refused(const struct compiled *compiled, const char *why)
     return !compile_check(&compiled->program, &err) && (!why || strstr(err.text, why));
 }
 
+TEST(a_program_has_a_limit)
+{
+    struct compiled compiled;
+    struct error err;
+    struct compile_request request = {
+        .bytes = graph, .size = strlen(graph), .hardware = hardware_core(2), .program_limit = 100};
+    assert_false(compile_graph(&compiled, &request, &err));
+    assert_non_null(strstr(err.text, "more than 100 instructions and transfers"));
+}
+
 /* Each core of two writes its part of the outputs, all of it and no more. */
 TEST(the_parts_of_two_cores_are_checked)
 {
@@ -365,6 +375,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_has_a_limit),
         cmocka_unit_test(the_parts_of_two_cores_are_checked),
         cmocka_unit_test(each_wait_is_needed),
         cmocka_unit_test(a_wait_for_less_is_found),

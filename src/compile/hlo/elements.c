@@ -114,9 +114,7 @@ static int64_t integer_at(const uint8_t *data, const struct ir_type *type)
     uint32_t width = dtype_bytes(type->dtype);
     uint64_t bits = 0;
     memcpy(&bits, data, width);
-    bool is_signed =
-        type->dtype == DTYPE_INT8 || type->dtype == DTYPE_INT16 || type->dtype == DTYPE_INT32;
-    unsigned shift = is_signed ? 64 - 8 * width : 0;
+    unsigned shift = dtype_is_signed(type->dtype) ? 64 - 8 * width : 0;
     return (int64_t)(bits << shift) >> shift;
 }
 

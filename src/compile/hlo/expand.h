@@ -115,13 +115,21 @@ uint32_t expand_total_order(struct expand *expand, const struct typed_instructio
 expand_array expand_broadcast, expand_reshape, expand_transpose, expand_slice, expand_dynamic_slice,
     expand_dynamic_update_slice, expand_concatenate, expand_pad, expand_iota, expand_reverse,
     expand_bitcast;
+/* Padding by a scalar. */
+uint32_t expand_padded(struct ir *ir, uint32_t value, uint32_t padding, const int64_t *low,
+                       const int64_t *high, const int64_t *interior);
 /* reduce.c */
 expand_value expand_reduce;
+/* Arrays of equal shape, up to IR_RANK, and as many initial values. */
+bool expand_reduced_operands(struct expand *expand, const struct typed_instruction *at,
+                             uint32_t *values, uint32_t *inits);
 /* Combines tensors of equal shape by a computation: `count` in a, in b and in the result. */
 bool expand_combine(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                     const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result);
 /* What a computation of two scalars does, when it is one operation; else ALU_NONE. */
 enum alu expand_monoid(const struct expand *expand, uint32_t callee);
+/* The scalar that changes nothing, combined with any number of that type. */
+uint32_t expand_monoid_identity(struct ir *ir, enum alu alu, const struct ir_type *type);
 /* window.c */
 expand_value expand_reduce_window;
 expand_array expand_select_and_scatter;

@@ -52,30 +52,37 @@ bool expand_combine(struct expand *expand, const struct typed_instruction *at, u
     return true;
 }
 
-static bool is_identity(const struct ir *ir, enum alu alu, uint32_t node)
+/* The smallest number of a type, or the largest. FP8_E4 has no infinity. */
+static void extreme(const struct ir_type *type, bool is_largest, double *number, int64_t *integer)
 {
-    double number;
-    const struct ir_type *type = ir_type_of(ir, node);
-    if (!fold_number(ir, node, &number))
+    uint32_t bits = type->is_bool ? 1 : 8 * dtype_bytes(type->dtype);
+    bool is_signed = dtype_is_signed(type->dtype);
+    int64_t largest = (int64_t)(UINT64_MAX >> (64 - bits + is_signed));
+    *number = type->dtype == DTYPE_FP8_E4 ? 448 : INFINITY;
+    *number = is_largest ? *number : -*number;
+    *integer = is_largest ? largest : is_signed ? -largest - 1 : 0;
+}
+
+uint32_t expand_monoid_identity(struct ir *ir, enum alu alu, const struct ir_type *type)
+{
+    double number = alu == ALU_MULTIPLY;
+    int64_t integer = alu == ALU_MULTIPLY;
+    bool has_all_bits = alu == ALU_AND || (type->is_bool && alu == ALU_MULTIPLY);
+    if (alu == ALU_MAX || alu == ALU_MIN || has_all_bits)
+        extreme(type, alu != ALU_MAX, &number, &integer);
+    if (has_all_bits && dtype_is_signed(type->dtype))
+        integer = -1;
+    struct ir_type scalar = ir_with_dtype(ir_make_type(0, 0, NULL), type->dtype, type->is_bool);
+    return ir_is_float(type) ? ir_number(ir, scalar, number) : ir_integer(ir, scalar, integer);
+}
+
+static bool is_identity(struct ir *ir, enum alu alu, uint32_t init)
+{
+    if (!fold_is_splat(ir, init))
         return false;
-    int64_t integer = ir->nodes.items[node].integer;
-    bool is_float = ir_is_float(type);
-    switch (alu) {
-    case ALU_ADD:
-    case ALU_OR:
-    case ALU_XOR:
-        return number == 0;
-    case ALU_MULTIPLY:
-        return number == 1;
-    case ALU_AND:
-        return type->is_bool ? integer == 1 : integer == -1;
-    case ALU_MAX:
-        return is_float ? isinf(number) && number < 0 : type->is_bool && integer == 0;
-    case ALU_MIN:
-        return is_float ? isinf(number) && number > 0 : type->is_bool && integer == 1;
-    default:
-        return false;
-    }
+    uint32_t identity = expand_monoid_identity(ir, alu, ir_type_of(ir, init));
+    const struct ir_node *a = &ir->nodes.items[init], *b = &ir->nodes.items[identity];
+    return ir_is_float(&a->type) ? a->number == b->number : a->integer == b->integer;
 }
 
 /* The reduction of elements [0, size) of the first dimension, which is dropped. */
@@ -169,10 +176,12 @@ static bool reduce_one(struct expand *expand, enum alu alu, uint32_t *value, uin
     return !ir->failed;
 }
 
-/* Arrays and their initial values, of equal shape. */
-static bool operands_match(struct expand *expand, const struct typed_instruction *at,
-                           uint32_t *values, uint32_t *inits, uint32_t count)
+bool expand_reduced_operands(struct expand *expand, const struct typed_instruction *at,
+                             uint32_t *values, uint32_t *inits)
 {
+    uint32_t count = at->operand_count / 2;
+    if (at->operand_count % 2 || count > IR_RANK)
+        return false;
     for (uint32_t i = 0; i < 2 * count; i++) {
         struct value operand = expand_operand(expand, at, i);
         if (operand.count != 1)
@@ -192,8 +201,7 @@ static bool operands_match(struct expand *expand, const struct typed_instruction
 void expand_reduce(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     uint32_t count = at->operand_count / 2, values[IR_RANK] = {0}, inits[IR_RANK] = {0}, mask = 0;
-    if (at->callee_count != 1 || at->operand_count % 2 || count > IR_RANK ||
-        !operands_match(expand, at, values, inits, count)) {
+    if (at->callee_count != 1 || !expand_reduced_operands(expand, at, values, inits)) {
         expand_fail(expand, at, "its operands do not match");
         return;
     }

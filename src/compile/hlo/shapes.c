@@ -205,10 +205,14 @@ uint32_t expand_concatenate(struct expand *expand, const struct typed_instructio
     return ir_concatenate(expand->ir, args, at->operand_count, axis[0]);
 }
 
-/* Padding by a value that is not known: it shows where a padded mask is false. */
-static uint32_t pad_by_value(struct ir *ir, uint32_t value, uint32_t padding, const int64_t *low,
-                             const int64_t *high, const int64_t *interior)
+/* A padding that is not known, or not exact as a double, shows where a padded mask is false. */
+uint32_t expand_padded(struct ir *ir, uint32_t value, uint32_t padding, const int64_t *low,
+                       const int64_t *high, const int64_t *interior)
 {
+    double number;
+    bool is_exact = ir_is_float(ir_type_of(ir, padding));
+    if (fold_number(ir, padding, &number) && (is_exact || (number < 0x1p53 && number > -0x1p53)))
+        return ir_pad(ir, value, low, high, interior, number);
     struct ir_type mask = ir_with_dtype(*ir_type_of(ir, value), DTYPE_UINT8, true);
     uint32_t padded = ir_pad(ir, value, low, high, interior, 0);
     uint32_t inside = ir_pad(ir, ir_integer(ir, mask, 1), low, high, interior, 0);
@@ -236,11 +240,7 @@ uint32_t expand_pad(struct expand *expand, const struct typed_instruction *at, c
     }
     if (count != rank)
         return expand_fail(expand, at, "its padding does not match its operand");
-    double number;
-    bool is_exact = ir_is_float(ir_type_of(ir, args[1]));
-    if (fold_number(ir, args[1], &number) && (is_exact || (number < 0x1p53 && number > -0x1p53)))
-        return ir_pad(ir, args[0], low, high, interior, number);
-    return pad_by_value(ir, args[0], args[1], low, high, interior);
+    return expand_padded(ir, args[0], args[1], low, high, interior);
 }
 
 uint32_t expand_iota(struct expand *expand, const struct typed_instruction *at,

@@ -1,6 +1,8 @@
 /*
  * Windows that move over a tensor: pooling, cumulative sums, and the gradient of pooling. A
- * reduction over a window is done dimension by dimension.
+ * reduction over a window is done dimension by dimension. What a window has outside of the tensor
+ * is left out: it is padded by the operation's identity, or, where that is not known, a mask tells
+ * the elements from the padding. The initial value is combined with each window once, at the end.
  */
 #include "compile/hlo/expand.h"
 
@@ -46,8 +48,8 @@ bool expand_window(const struct typed_instruction *at, struct window *window)
 struct pooling {
     struct expand *expand;
     const struct typed_instruction *at;
-    uint32_t count;
-    uint32_t values[IR_RANK];
+    uint32_t count, mask_count;   /* arrays; 1 with a mask, behind the arrays */
+    uint32_t values[IR_RANK + 1]; /* arrays and mask */
 };
 
 /* `size` elements of each array along a dimension. */
@@ -55,7 +57,7 @@ static bool cut(const struct pooling *pooling, const uint32_t *values, uint32_t 
                 int64_t step, int64_t size, uint32_t *parts)
 {
     struct ir *ir = pooling->expand->ir;
-    for (uint32_t i = 0; i < pooling->count && !ir->failed; i++) {
+    for (uint32_t i = 0; i < pooling->count + pooling->mask_count && !ir->failed; i++) {
         struct ir_type type = *ir_type_of(ir, values[i]);
         int64_t starts[IR_RANK] = {0}, steps[IR_RANK];
         for (uint32_t d = 0; d < type.rank; d++)
@@ -71,15 +73,24 @@ static bool cut(const struct pooling *pooling, const uint32_t *values, uint32_t 
 static bool combine(const struct pooling *pooling, const uint32_t *a, const uint32_t *b,
                     uint32_t *result)
 {
-    return expand_combine(pooling->expand, pooling->at, pooling->at->callees[0], a, b,
-                          pooling->count, result);
+    struct ir *ir = pooling->expand->ir;
+    uint32_t both[IR_RANK], count = pooling->count, in_a = a[count], in_b = b[count];
+    if (!expand_combine(pooling->expand, pooling->at, pooling->at->callees[0], a, b, count, both))
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        result[i] = pooling->mask_count
+                        ? ir_select(ir, in_a, ir_select(ir, in_b, both[i], a[i]), b[i])
+                        : both[i];
+    if (pooling->mask_count)
+        result[count] = ir_binary(ir, ALU_OR, in_a, in_b);
+    return !ir->failed;
 }
 
 /* Few elements, far apart: one slice for each place in the window. */
 static bool pool_by_slices(struct pooling *pooling, const struct window *window, uint32_t axis,
                            int64_t positions)
 {
-    uint32_t sum[IR_RANK], part[IR_RANK];
+    uint32_t sum[IR_RANK + 1] = {0}, part[IR_RANK + 1] = {0};
     for (int64_t k = 0; k < window->size[axis]; k++) {
         if (!cut(pooling, pooling->values, axis, k * window->dilation[axis], window->stride[axis],
                  positions, k ? part : sum) ||
@@ -95,7 +106,7 @@ static bool pool_by_doubling(struct pooling *pooling, const struct window *windo
                              int64_t positions)
 {
     struct ir *ir = pooling->expand->ir;
-    uint32_t power[IR_RANK], sum[IR_RANK], a[IR_RANK], b[IR_RANK];
+    uint32_t power[IR_RANK + 1], sum[IR_RANK + 1] = {0}, a[IR_RANK + 1] = {0}, b[IR_RANK + 1] = {0};
     int64_t dilation = window->dilation[axis], done = 0, wide = 1;
     int64_t reach = (positions - 1) * window->stride[axis] + 1; /* places that windows begin at */
     memcpy(power, pooling->values, sizeof power);
@@ -134,45 +145,69 @@ static bool pool_dimension(struct pooling *pooling, const struct window *window,
     return pool_by_doubling(pooling, window, axis, positions);
 }
 
+static bool is_padded(const struct window *window)
+{
+    for (uint32_t i = 0; i < window->rank; i++)
+        if (window->low[i] > 0 || window->high[i] > 0 || window->base_dilation[i] > 1)
+            return true;
+    return false;
+}
+
+/* The arrays, padded, and the mask. */
+static bool begin_pooling(struct pooling *pooling, const struct window *window,
+                          const uint32_t *arrays)
+{
+    struct ir *ir = pooling->expand->ir;
+    enum alu alu =
+        pooling->count == 1 ? expand_monoid(pooling->expand, pooling->at->callees[0]) : ALU_NONE;
+    int64_t interior[IR_RANK];
+    for (uint32_t i = 0; i < window->rank; i++)
+        interior[i] = window->base_dilation[i] - 1;
+    for (uint32_t i = 0; i < pooling->count && !ir->failed; i++) {
+        uint32_t padding = expand_monoid_identity(ir, alu, ir_type_of(ir, arrays[i]));
+        pooling->values[i] =
+            expand_padded(ir, arrays[i], padding, window->low, window->high, interior);
+    }
+    pooling->mask_count = alu == ALU_NONE && is_padded(window);
+    if (pooling->mask_count && !ir->failed) {
+        struct ir_type mask = ir_with_dtype(*ir_type_of(ir, arrays[0]), DTYPE_UINT8, true);
+        pooling->values[pooling->count] =
+            ir_pad(ir, ir_integer(ir, mask, 1), window->low, window->high, interior, 0);
+    }
+    return !ir->failed;
+}
+
+/* Windows that are all padding have the initial values alone. */
+static bool add_initial(struct pooling *pooling, const uint32_t *inits)
+{
+    struct ir *ir = pooling->expand->ir;
+    uint32_t starts[IR_RANK + 1] = {0}, mask = pooling->values[pooling->count];
+    for (uint32_t i = 0; i < pooling->count; i++)
+        starts[i] = fold_fill(ir, inits[i], *ir_type_of(ir, pooling->values[i]));
+    if (pooling->mask_count)
+        starts[pooling->count] = ir_integer(ir, *ir_type_of(ir, mask), 1);
+    return !ir->failed && combine(pooling, starts, pooling->values, pooling->values);
+}
+
 void expand_reduce_window(struct expand *expand, const struct typed_instruction *at,
                           struct value *result)
 {
-    struct ir *ir = expand->ir;
     struct window window;
-    struct pooling pooling = {expand, at, at->operand_count / 2, {0}};
-    if (at->operand_count % 2 || pooling.count > IR_RANK || at->callee_count != 1 ||
-        !expand_window(at, &window)) {
-        expand_fail(expand, at, "its window or operands are malformed");
+    struct pooling pooling = {expand, at, at->operand_count / 2, 0, {0}};
+    uint32_t arrays[IR_RANK] = {0}, inits[IR_RANK] = {0};
+    if (at->callee_count != 1 || !expand_window(at, &window) ||
+        !expand_reduced_operands(expand, at, arrays, inits) ||
+        ir_type_of(expand->ir, arrays[0])->rank != window.rank) {
+        expand_fail(expand, at, "its window does not match its operands");
         return;
     }
-    int64_t interior[IR_RANK];
-    for (uint32_t i = 0; i < window.rank; i++)
-        interior[i] = window.base_dilation[i] - 1;
-    for (uint32_t i = 0; i < pooling.count; i++) {
-        struct value operand = expand_operand(expand, at, i);
-        struct value init = expand_operand(expand, at, pooling.count + i);
-        double number;
-        if (operand.count != 1 || init.count != 1 ||
-            ir_type_of(ir, operand.leaves[0])->rank != window.rank) {
-            expand_fail(expand, at, "its window does not match its operands");
-            return;
-        }
-        if (!fold_number(ir, init.leaves[0], &number)) {
-            expand_fail(expand, at, "its initial value is not a constant");
-            return;
-        }
-        pooling.values[i] =
-            ir_pad(ir, operand.leaves[0], window.low, window.high, interior, number);
-        if (ir->failed)
-            return;
-        if (!ir_same_shape(ir_type_of(ir, pooling.values[i]), ir_type_of(ir, pooling.values[0]))) {
-            expand_fail(expand, at, "its operands differ in shape");
-            return;
-        }
-    }
+    if (!begin_pooling(&pooling, &window, arrays))
+        return;
     for (uint32_t i = 0; i < window.rank; i++)
         if ((window.size[i] > 1 || window.stride[i] > 1) && !pool_dimension(&pooling, &window, i))
             return;
+    if (!add_initial(&pooling, inits))
+        return;
     *result = expand_make_value(&expand->frame->memory, pooling.count);
     memcpy(result->leaves, pooling.values, pooling.count * sizeof *pooling.values);
 }
