@@ -162,6 +162,9 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                             .memory_bytes = (uint64_t)serving->memory_mib << 20,
                                             .cpu_s = serving->cpu_s,
                                             .output_bytes = (uint64_t)serving->output_mib << 20,
+                                            .scratch_gib = scratch_limit_gib,
+                                            .tracks = catalog_limits.tracks,
+                                            .names = catalog_limits.names,
                                         },
                                     .version = KYMO_VERSION};
     malloc_trim(0); /* returns memory used by processing to the system */
@@ -211,6 +214,7 @@ static int serve(int count, char **arguments)
         SERVING_OPTIONS(serving),
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
          "workspace directory (default: one per log directory)", NULL},
+        LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
     };
     size_t operands;

@@ -54,13 +54,36 @@ static bool start(struct child *child, const char *const *arguments, const char 
     return problem == 0;
 }
 
+/* Options that change what a capture may declare, for a command that reads one. */
+enum { LIMIT_ARGUMENTS = 6, NUMBER_SIZE = 24 };
+
+static size_t add_limits(const struct processing_limits *limits, const char **arguments,
+                         size_t count, char numbers[LIMIT_ARGUMENTS / 2][NUMBER_SIZE])
+{
+    const struct {
+        const char *option;
+        uint64_t value;
+    } options[] = {{"--scratch-limit", limits->scratch_gib},
+                   {"--track-limit", limits->tracks},
+                   {"--name-limit", limits->names}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].value == 0)
+            continue;
+        snprintf(numbers[i], NUMBER_SIZE, "%llu", (unsigned long long)options[i].value);
+        arguments[count++] = options[i].option;
+        arguments[count++] = numbers[i];
+    }
+    return count;
+}
+
 bool child_start(struct child *child, const struct child_task *task, struct error *err)
 {
-    char threads[16];
+    char threads[16], numbers[LIMIT_ARGUMENTS / 2][NUMBER_SIZE];
     snprintf(threads, sizeof threads, "%u", task->threads ? task->threads : 1);
-    const char *arguments[20] = {"kymo",     "view",        "--ingest-only", "--display-name",
-                                 task->name, "--data-path", task->data_path, "--progress-fd",
-                                 "3",        "--jobs",      threads};
+    const char *arguments[20 + LIMIT_ARGUMENTS] = {
+        "kymo",     "view",        "--ingest-only", "--display-name",
+        task->name, "--data-path", task->data_path, "--progress-fd",
+        "3",        "--jobs",      threads};
     size_t count = 11;
     if (task->force)
         arguments[count++] = "--force";
@@ -68,6 +91,7 @@ bool child_start(struct child *child, const struct child_task *task, struct erro
         arguments[count++] = "--framework-source-root";
         arguments[count++] = task->source_root;
     }
+    count = add_limits(task->limits, arguments, count, numbers);
     arguments[count++] = "--";
     arguments[count++] = task->source;
     return start(child, arguments, task->folder, task->limits, err);

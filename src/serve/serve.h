@@ -21,6 +21,8 @@ struct processing_limits {
     uint64_t memory_bytes; /* without mapped files */
     uint64_t cpu_s;        /* all threads together */
     uint64_t output_bytes; /* written, all files together */
+    /* Of what captures may declare; 0: by their size, as for all commands that read captures. */
+    uint64_t scratch_gib, tracks, names;
 };
 
 struct serve_options {

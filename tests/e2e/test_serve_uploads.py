@@ -240,6 +240,14 @@ def test_processing_that_meets_a_limit_says_which(kymo, tmp_path, option, value,
     assert (entry["status"], entry["reason"]) == ("failed", reason)
 
 
+def test_limits_of_captures_hold_for_processing_too(kymo, tmp_path):
+    server = Server(kymo, "--data-path", tmp_path, "--track-limit", 3)
+    server.upload("run", {"x.xplane.pb": GPT.read_bytes()})
+    entry = server.wait_for("run", "ready", "failed")
+    server.stop()
+    assert entry["status"] == "failed" and "--track-limit" in entry["reason"]
+
+
 def large_capture():
     """Takes a fraction of a second to process."""
     space = random_space.make(3)
