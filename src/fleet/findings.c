@@ -417,6 +417,7 @@ bool stage_findings(struct fleet_analysis *analysis, struct error *err)
     bool ok = true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++)
         ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);
+    note_incomplete_ranks(&findings);
     if (findings.items.count > 0)
         qsort(findings.items.items, findings.items.count, sizeof *findings.items.items,
               compare_findings);

@@ -28,6 +28,9 @@ const char *run_finding_time(double ns, char text[static QUANTITY_SIZE]);
 /* The columns of a row as a JSON object. */
 char *run_finding_evidence(const struct sql_result *result, size_t row);
 
+/* Findings that cost time and rest on ranks whose captures dropped events say so. */
+void note_incomplete_ranks(struct findings *findings);
+
 /* Slow ranks and machines. */
 extern const char straggler_query[];
 row_visitor add_straggler;

@@ -3,6 +3,7 @@
  * that of a profile does.
  */
 #include "fleet/place.h"
+#include "fleet/ranks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,6 +69,14 @@ bool rank_has_timeline(const char *dataset, const struct rank_place *place)
     mem_free(path);
     mem_free(folder);
     return is_there;
+}
+
+uint64_t rank_dropped(const char *dataset, const char *folder, const char *place)
+{
+    char *profile = path_format("%s/" PROFILE_DIR "/%s/%s", dataset, folder, place);
+    uint64_t dropped = profile_drops(profile).dropped;
+    mem_free(profile);
+    return dropped;
 }
 
 static void add_drops(struct drops *sum, const char *instance)

@@ -26,5 +26,7 @@ struct run_files {
 bool run_files_find(struct run_files *files, const char *dataset, const char *run,
                     struct error *err);
 void run_files_free(struct run_files *files);
+/* How many events the capture of a rank dropped; folder is that of the run. */
+uint64_t rank_dropped(const char *dataset, const char *folder, const char *place);
 
 #endif

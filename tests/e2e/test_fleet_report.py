@@ -228,6 +228,22 @@ def test_a_slow_machine_is_one_finding(kymo, gen_run, tmp_path):
     saved = report["step_ns"] - sound["step_ns"]
     assert finding["rule"] == "slow-machine" and finding["title"] == "Machine node2 is slow in all steps"
     assert finding["cost_ns"] == pytest.approx(saved, rel=0.1)
+    assert "incomplete" not in finding["statement"]
+    drop_events(dataset, "run=slow/instance=node2/rank=9")
+    result = kymo.run("fleet", "report", dataset, "--run", "slow", "--force", "--format", "json")
+    assert "5 trace events were dropped" in result.stderr
+    report, = json.loads(result.stdout)
+    note = " This rests on an incomplete rank: events of rank 9 were dropped during capture."
+    assert [found["statement"] for found in report["findings"]] == [finding["statement"] + note]
+
+
+def drop_events(dataset, place):
+    """Has the profile of a rank say that its capture dropped events."""
+    profile = dataset / "_profile" / place
+    profile.mkdir(parents=True, exist_ok=True)
+    sentence = ("Warning: 5 trace events were dropped during capture (stored 95 out of 100 total events). Consider "
+                "increasing buffer size, reducing trace duration, or filtering events.")
+    (profile / "summary.json").write_text(json.dumps({"dropped_warning": sentence}))
 
 
 @pytest.mark.slow
