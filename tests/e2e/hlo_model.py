@@ -150,6 +150,12 @@ def reductions():
         integers(9, low=0, high=255, dtype=np.uint8), booleans(9))
     case("reductions", "window_given_initial", lambda x, initial: lax.reduce_window(x, initial, lax.add, (2, 2), (1, 1), "SAME"),
          floats(4, 6), np.float32(5))
+    def composed(a, b):  # of functions: associative, not commutative
+        return a[0] * b[0], a[1] * b[0] + b[1]
+    case("reductions", "in_order", lambda x, y: (
+        lax.reduce((x, y), (np.int32(1), np.int32(0)), composed, (1,)), lax.reduce((x, y), (np.int32(1), np.int32(0)), composed, (0, 2)),
+        lax.reduce_window((x, y), (np.int32(1), np.int32(0)), composed, (2, 3, 2), (1, 1, 1), "VALID"),
+        lax.reduce_window((x, y), (np.int32(1), np.int32(0)), composed, (1, 11, 1), (1, 1, 1), "SAME")), integers(3, 13, 5), integers(3, 13, 5))
     case("reductions", "cumulative", lambda x: (
         jnp.cumsum(x, 1), jnp.cumsum(x[::-1], 0), lax.cumsum(x, 1, reverse=True), lax.cummax(x, 1)), floats(3, 37))
 

@@ -1,7 +1,7 @@
 /*
  * Reductions. A computation that is one operation becomes a reduction of the internal form; any
- * other one is applied to halves of the tensor until one element is left, which HLO allows as it
- * leaves the order open.
+ * other one is applied to pairs of neighbors until one element is left: it may be grouped in any
+ * way, but its operands must stay in order, as it need not be commutative.
  */
 #include "compile/hlo/expand.h"
 
@@ -85,9 +85,10 @@ static bool is_identity(struct ir *ir, enum alu alu, uint32_t init)
     return ir_is_float(&a->type) ? a->number == b->number : a->integer == b->integer;
 }
 
-/* The reduction of elements [0, size) of the first dimension, which is dropped. */
-static bool halve(struct expand *expand, const struct typed_instruction *at, uint32_t *values,
-                  uint32_t count)
+/* The reduction of elements [0, size) of the first dimension, which is dropped. Elements without a
+ * neighbor are combined among themselves, and are behind all others. */
+static bool combine_neighbors(struct expand *expand, const struct typed_instruction *at,
+                              uint32_t *values, uint32_t count)
 {
     struct ir *ir = expand->ir;
     uint32_t odd[IR_RANK] = {0};
@@ -116,10 +117,11 @@ static bool halve(struct expand *expand, const struct typed_instruction *at, uin
         uint32_t size[IR_RANK];
         memcpy(size, type.size, sizeof size);
         size[0] = half;
+        step[0] = 2;
         for (uint32_t i = 0; i < count; i++) {
             start[0] = 0;
             low[i] = fold_slice(ir, values[i], start, step, size);
-            start[0] = half;
+            start[0] = 1;
             high[i] = fold_slice(ir, values[i], start, step, size);
         }
         if (ir->failed || !expand_combine(expand, at, at->callees[0], low, high, count, values))
@@ -158,7 +160,7 @@ static bool reduce_any(struct expand *expand, const struct typed_instruction *at
     uint32_t starts[IR_RANK];
     for (uint32_t i = 0; i < count; i++)
         values[i] = gathered(ir, values[i], mask);
-    if (ir->failed || !halve(expand, at, values, count))
+    if (ir->failed || !combine_neighbors(expand, at, values, count))
         return false;
     for (uint32_t i = 0; i < count; i++)
         starts[i] = fold_fill(ir, inits[i], *ir_type_of(ir, values[i]));

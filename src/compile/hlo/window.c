@@ -203,7 +203,9 @@ void expand_reduce_window(struct expand *expand, const struct typed_instruction 
     }
     if (!begin_pooling(&pooling, &window, arrays))
         return;
-    for (uint32_t i = 0; i < window.rank; i++)
+    /* From the last one on, elements are combined in their order, which matters to some operations.
+     */
+    for (uint32_t i = window.rank; i-- > 0;)
         if ((window.size[i] > 1 || window.stride[i] > 1) && !pool_dimension(&pooling, &window, i))
             return;
     if (!add_initial(&pooling, inits))
