@@ -311,7 +311,7 @@ def test_a_file_that_unpacks_to_more_than_there_is_is_refused(kymo, tmp_path):
         pytest.skip("the limit on memory does not go with a sanitizer")
     result = kymo.run("view", path, "-j", 2, **limited(kymo))
     assert result.returncode == 1
-    assert result.stdout == "" and "memory" in result.stderr
+    assert result.stdout == "" and "--scratch-limit" in result.stderr
 
 
 @pytest.mark.parametrize("offset", [(1 << 63) - 1, -(1 << 63)])

@@ -228,12 +228,12 @@ def test_calls_are_those_that_setprofile_tells_of(kymo, tmp_path, interpreter, s
 @pytest.fixture
 def record(kymo, tmp_path):
     """Runs a program with _kymo at hand, whose last line of output is a session's directory."""
-    def run(program, interpreter=None, **options):
+    def run(program, interpreter=None, is_full=False, **options):
         path = tmp_path / "program.py"
         (tmp_path / "load.py").write_text(LOAD)
         path.write_text(f"from load import _kymo\nDIR = {str(tmp_path / 'out')!r}\n" + program)
         output = run_python(interpreter or interpreters()[0], path, **options)
-        return Recording(kymo, output.strip().splitlines()[-1])
+        return Recording(kymo, output.strip().splitlines()[-1], is_full)
     return run
 
 
@@ -459,7 +459,7 @@ def test_a_thread_that_begins_while_tracing_starts_leaves_no_lane_behind(tmp_pat
     """It is adopted before the list of threads is made, and again afterwards. A lane that stays has a mapping of 32 MB."""
     program = tmp_path / "program.py"
     program.write_text(LOAD + f'''
-import threading
+import threading, time
 def mapped():
     with open("/proc/self/maps") as maps:
         return maps.read().count("/rings/lane_")
@@ -487,6 +487,10 @@ for _ in range(5):
         end.set()
         thread.join()
     threads.clear()
+for _ in range(1000):  # a thread is joined before its lane goes
+    if mapped() == 1:
+        break
+    time.sleep(0.01)
 print(mapped())  # that of the main thread itself
 _kymo.stop()
 ''')

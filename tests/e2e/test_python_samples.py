@@ -98,7 +98,7 @@ for _ in range(5):
         raise SystemExit
     os.waitpid(child, 0)
 print(_kymo.session_dir())
-''', interpreter)
+''', interpreter, is_full=True)
     assert recording.events["samples of MainThread"] and recording.events["MainThread"]
 
 

@@ -103,6 +103,8 @@ TEST(a_command_ignores_what_the_program_found_ignored)
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR2);
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_DFL); /* whatever this test was started with */
     signal(SIGHUP, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
     sigprocmask(SIG_BLOCK, &blocked, &before);
