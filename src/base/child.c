@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,12 @@ enum {
 #ifndef HAS_SHADOW
 #define HAS_SHADOW 0 /* sanitizers need terabytes of address space for shadow memory */
 #endif
+#if HAS_SHADOW
+/* The same function under a name that ThreadSanitizer does not replace by fork, which would copy
+ * the tables of its shadow memory: a second for each process. */
+pid_t __vfork(void) __attribute__((returns_twice)); /* NOLINT(bugprone-reserved-identifier) */
+#define vfork __vfork
+#endif
 
 static sigset_t ignored, blocked; /* when the program began; none inside users' programs */
 
@@ -54,6 +61,9 @@ void child_adopt_signals(void)
 
 /* ---- Between vfork and exec ------------------------------------------------------------------ */
 
+/* What changes signals and descriptors is called without libc: ThreadSanitizer's versions of its
+ * functions keep records, which are the parent's here. */
+
 struct start {
     const struct child_command *command;
     char *const *environment;
@@ -61,13 +71,16 @@ struct start {
     volatile int *problem;
 };
 
-/* All signals are blocked here: no handler of the parent runs in the child. */
+/* All signals are blocked here: no handler of the parent runs in the child. libc's function would
+ * refuse the two signals libc uses, which posix_spawn leaves ignored. */
 static void set_signals(void)
 {
-    struct sigaction action = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++) {
-        action.sa_handler = sigismember(&ignored, number) == 1 ? SIG_IGN : SIG_DFL;
-        sigaction(number, &action, NULL); /* fails for those that cannot be set */
+        struct {
+            void (*handler)(int);
+            unsigned long zeros[3]; /* flags, restorer, mask */
+        } action = {.handler = sigismember(&ignored, number) == 1 ? SIG_IGN : SIG_DFL};
+        syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(uint64_t));
     }
 }
 
@@ -85,15 +98,17 @@ static bool set_files(const int *files)
 {
     int from[CHILD_FILES];
     for (int i = 0; i < CHILD_FILES; i++) { /* out of the way of those that are replaced */
-        int fd = files[i] == CHILD_NULL ? open("/dev/null", O_RDWR | O_CLOEXEC) : files[i];
+        int fd = files[i];
+        if (fd == CHILD_NULL)
+            fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR | O_CLOEXEC);
         from[i] = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, CHILD_FILES) : -1;
         if (from[i] < 0 && files[i] != CHILD_SAME && files[i] != CHILD_NONE)
             return false;
     }
     for (int i = 0; i < CHILD_FILES; i++) {
         if (files[i] == CHILD_NONE)
-            close(i);
-        else if (from[i] >= 0 && dup2(from[i], i) < 0)
+            syscall(SYS_close, i);
+        else if (from[i] >= 0 && syscall(SYS_dup3, from[i], i, 0) < 0)
             return false;
     }
     return true;

@@ -471,7 +471,12 @@ POST = [b"POST /api/v1/profiles/gpt/sql HTTP/1.1\r\nHost: localhost\r\nContent-L
 IDLE = [b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", b""]
 
 
-@pytest.mark.parametrize("parts, files, kept", [(HALF, 8000, 1500), (POST, 8000, 1500), (IDLE, 8000, 1500), (HALF, 1024, 192)], ids=["header", "body", "idle", "few files"])
+@pytest.mark.parametrize("parts, files, kept", [
+    pytest.param(HALF, 8000, 1500, id="header", marks=pytest.mark.plain_build),  # sanitizers are slow with so many threads
+    pytest.param(POST, 8000, 1500, id="body", marks=pytest.mark.plain_build),
+    pytest.param(IDLE, 8000, 1500, id="idle", marks=pytest.mark.plain_build),
+    pytest.param(HALF, 1024, 192, id="few files"),
+])  # fmt: skip
 def test_clients_that_stop_halfway_keep_nobody_out(kymo, data, tmp_path, parts, files, kept):
     """More than the server takes: the oldest ones make room in a moment, not when their time is over."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
