@@ -234,7 +234,7 @@ def test_files_come_whole_whatever_their_size(server, data):
 ])  # fmt: skip
 def test_processing_that_meets_a_limit_says_which(kymo, tmp_path, option, value, reason):
     server = Server(kymo, "--data-path", tmp_path, option, value)
-    server.upload("run", {"x.xplane.pb": GPT.read_bytes()})
+    server.upload("run", {"x.xplane.pb": large_capture()})  # of which a single table exceeds the limit
     entry = server.wait_for("run", "ready", "failed")
     server.stop()
     assert (entry["status"], entry["reason"]) == ("failed", reason)
