@@ -35,6 +35,10 @@ def plain_environment(monkeypatch):
     monkeypatch.setenv("KYMO_INSTANCE_ID", "i-0test")
 
 
+# A program that goes on until it is killed may have filled its rings by then, of which commands warn.
+QUIET = ("--log-level", "error")
+
+
 def inspect(kymo, out, *command, **options):
     return kymo.run("inspect", "-o", out, *command, **options)
 
@@ -223,7 +227,7 @@ def test_a_program_that_was_killed_and_is_not_gone_yet_is_waited_for(kymo, train
     assert result.returncode == 0, result.stderr
     assert "recovered" in result.stderr and "no events were recorded" not in result.stderr, result.stderr
     assert "still recording" not in result.stderr
-    assert kymo.json("view", tmp_path / "out", "--output-format", "summary-json")["steps"]["count"] > 10
+    assert kymo.json("view", tmp_path / "out", "--output-format", "summary-json", *QUIET)["steps"]["count"] > 10
 
 
 def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):
@@ -232,10 +236,10 @@ def test_a_program_that_is_killed_alone_can_be_viewed(kymo, training, tmp_path):
                                 "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path)}  # fmt: skip
     process = subprocess.Popen([training, "1000000"], env=environment)
     wait_for_rings(tmp_path, process)
-    running = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
+    running = kymo.json("view", tmp_path, "--output-format", "summary-json", *QUIET)["steps"]["count"]
     process.kill()
     process.wait()
-    killed = kymo.json("view", tmp_path, "--output-format", "summary-json")["steps"]["count"]
+    killed = kymo.json("view", tmp_path, "--output-format", "summary-json", *QUIET)["steps"]["count"]
     assert 10 < running <= killed
     assert len(list(tmp_path.glob("*/rings"))) == 1
 

@@ -202,7 +202,8 @@ def test_recovery_touches_the_capture_alone(kymo, left, tmp_path, trap):
 
 
 def events(kymo, path):
-    document = kymo.document(path)
+    """Without warnings on standard error: a program that goes on may have filled its rings before they are read."""
+    document = kymo.document(path, "--log-level", "error")
     return document["trace_events"], [message["text"] for message in document["messages"]]
 
 
