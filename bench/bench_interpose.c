@@ -3,7 +3,7 @@
  * without for the bare call; bench_runtime.c is the runtime. Prints `name value` lines: nanoseconds
  * per call, the best of several rounds. The first argument is the number of calls.
  */
-#include "record/counter.h"
+#include "capture/recorder/counter.h"
 
 #include <nrt/nrt_status.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * Measures the simulated core: instructions a second without arithmetic, profiled and not, and
  * matmuls with arithmetic against a plain kernel. Prints `name value` lines; times in seconds.
  */
-#include "neuroncore/neuroncore.h"
+#include "neuron/simulator/neuroncore.h"
 #include "plain_matmul.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Measures NTFF and the encoding of programs: notifications and instructions a second, written and
  * read, on one core, against a copy of the same structs in memory. Prints "name value" lines.
  */
-#include "neff/binary.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/program/binary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "kymo/kymo.h"
 
-#include "record/counter.h"
+#include "capture/recorder/counter.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *
  * bench_timeline index-file [events] [tracks] (100 million events on 512 tracks)
  */
-#include "timeline/timeline.h"
+#include "store/timeline/timeline.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Where a synthetic rank is in its dataset, escaped as for any other. A file of its own, as names
  * of the model are others in the program.
  */
-#include "fleet/place.h"
+#include "report/fleet/place.h"
 
 #include <stdio.h>
 

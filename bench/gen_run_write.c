@@ -3,10 +3,10 @@
  */
 #include "gen_run.h"
 
-#include "store/parquet.h"
-#include "store/schema_rank.h"
+#include "store/tables/parquet.h"
+#include "store/tables/schema_rank.h"
 
-#include "wire/json.h"
+#include "base/wire/json.h"
 
 #include <errno.h>
 #include <stdio.h>

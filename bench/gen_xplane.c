@@ -6,7 +6,7 @@
  *
  * gen_xplane --events 1270000 capture.xplane.pb out.xplane.pb
  */
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * Any input as what the interposer fetches from a runtime.
  */
-#include "interpose/fetched.h"
+#include "capture/neuron/fetched.h"
 
 #include <stdlib.h>
 #include <string.h>

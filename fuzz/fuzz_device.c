@@ -3,7 +3,7 @@
  * executions, lanes, metrics, roll-ups, dependencies, the critical path, and the analysis and the
  * exporters of every profile.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 #include "fuzzed_ntff.h"
 #include "pipeline.h"
 

@@ -2,7 +2,7 @@
  * Fuzz target: any input as a graph. What compiles is a program that the checker accepts, and whose
  * NEFF can be read again.
  */
-#include "compile/compile.h"
+#include "neuron/compiler/compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * Fuzz target: any input as an HLO module, to the compiler's internal form. What was built is
  * walked through: every operand is there, and comes before its use.
  */
-#include "compile/hlo/read.h"
 #include "hlo/hlo.h"
+#include "neuron/compiler/hlo/read.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * the first byte chooses. What is accepted becomes a NEFF that can be read again. Files are opened
  * from memory, in blocks of their exact size.
  */
-#include "nccom/plan.h"
-#include "nccom/spans.h"
+#include "neuron/run/nccom/plan.h"
+#include "neuron/run/nccom/spans.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * checksum is corrected so that the decoder and the check see it; a definition, as JSON, in a NEFF
  * that is made around it. Programs that pass the check are walked as a core would walk them.
  */
-#include "neff/binary.h"
-#include "neff/container.h"
-#include "neff/tar.h"
+#include "neuron/program/binary.h"
+#include "neuron/program/container.h"
+#include "neuron/program/tar.h"
 
 #include <stdlib.h>
 

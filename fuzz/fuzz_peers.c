@@ -3,7 +3,7 @@
  * connection is; the token of first messages is corrected, so that what follows is looked at. New
  * connections are not made.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <stdlib.h>
 #include <unistd.h>

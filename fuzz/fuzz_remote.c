@@ -3,9 +3,9 @@
  * client, which must be read alike in one piece and in many; a request's message; or what a client
  * sends to the server after its preface. Captures are not taken.
  */
-#include "profiler_server/connection.h"
-#include "profiler_server/descriptors.h"
-#include "remote/answer.h"
+#include "capture/client/answer.h"
+#include "capture/server/connection.h"
+#include "capture/server/descriptors.h"
 
 #include <assert.h>
 #include <fcntl.h>

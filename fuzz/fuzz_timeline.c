@@ -4,8 +4,8 @@
  * content. Files are opened from memory, in blocks of their exact size, so that ASan catches every
  * read beyond the end.
  */
-#include "timeline/format.h"
-#include "timeline/timeline.h"
+#include "store/timeline/format.h"
+#include "store/timeline/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef KYMO_FUZZ_FUZZED_NTFF_H
 #define KYMO_FUZZ_FUZZED_NTFF_H
 
-#include "ntff/format.h"
+#include "neuron/profile_file/format.h"
 
 #include <stdlib.h>
 

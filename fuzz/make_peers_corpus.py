@@ -1,4 +1,4 @@
-"""Writes the seeds of fuzz-peers: a message of each kind, as src/peers/links.h has them."""
+"""Writes the seeds of fuzz-peers: a message of each kind, as src/neuron/runtime/peers/links.h has them."""
 
 import pathlib
 import struct

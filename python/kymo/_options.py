@@ -76,7 +76,7 @@ def _modules(value: Any) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-# As libkymo-cuda has them (src/gpu/options.c).
+# As libkymo-cuda has them (src/capture/cuda/options/gpu_options.c).
 GPU_KEYS: dict[str, _Check] = {
     "gpu_detail": _detail,
     "gpu_api_calls": _text,

@@ -2,8 +2,8 @@
  * base: data structures and system services that all other modules build on. Depends on libc alone,
  * so that the capture side can use it inside any program.
  */
-#ifndef KYMO_BASE_H
-#define KYMO_BASE_H
+#ifndef KYMO_BASE_BASE_H
+#define KYMO_BASE_BASE_H
 
 #include "base/memory.h"
 #include "base/out_of_memory.h"

@@ -3,7 +3,7 @@
  * running programs (--connect).
  */
 #include "cli/capture_connect.h"
-#include "runner/runner.h"
+#include "neuron/run/runner/runner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

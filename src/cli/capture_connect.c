@@ -3,7 +3,7 @@
  */
 #include "cli/capture_connect.h"
 
-#include "remote/remote.h"
+#include "capture/client/remote.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * cli: the command line, one file per subcommand. Only here and in serve messages are printed; only
  * here exit codes are chosen.
  */
-#ifndef KYMO_CLI_H
-#define KYMO_CLI_H
+#ifndef KYMO_CLI_CLI_H
+#define KYMO_CLI_CLI_H
 
 #include "export/export.h"
 #include "import/import.h"

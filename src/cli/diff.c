@@ -1,7 +1,7 @@
 /*
  * kymo diff: what changed between two profiles, or two runs of many ranks.
  */
-#include "diff/diff.h"
+#include "report/compare/diff.h"
 #include "cli/on_run.h"
 
 #include <math.h>

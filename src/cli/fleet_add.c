@@ -3,7 +3,7 @@
  * processed at once, each by a process of its own, so that none can take the others down.
  */
 #include "cli/fleet_options.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 
 #include <errno.h>
 #include <signal.h>

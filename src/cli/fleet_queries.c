@@ -2,7 +2,7 @@
  * kymo fleet queries: prints the queries of the analysis.
  */
 #include "cli/fleet_options.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 
 int fleet_print_queries(const struct fleet_options *options)
 {

@@ -2,7 +2,7 @@
  * kymo fleet remove: removes a run, or one of its ranks, from a dataset.
  */
 #include "cli/fleet_options.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * kymo fleet sql and list: queries over the tables of a dataset.
  */
 #include "cli/fleet_options.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 
 #include <stdio.h>
 #include <unistd.h>

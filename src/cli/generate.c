@@ -3,7 +3,7 @@
  * The build calls it; completions call it for profile names.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 

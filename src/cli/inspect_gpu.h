@@ -4,8 +4,8 @@
 #ifndef KYMO_CLI_INSPECT_GPU_H
 #define KYMO_CLI_INSPECT_GPU_H
 
+#include "capture/cuda/options/gpu_options.h"
 #include "cli/cli.h"
-#include "gpu/gpu.h"
 
 struct inspect_gpu {
     const char *device; /* auto, cuda or none */

@@ -3,7 +3,7 @@
  * DuckDB. A second Ctrl-C kills the program.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <semaphore.h>

@@ -2,7 +2,7 @@
  * kymo: dispatches subcommands. Links in bin/compat with other tools' names run the same program.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "cli/nccom_report.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

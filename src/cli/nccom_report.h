@@ -4,7 +4,7 @@
 #ifndef KYMO_CLI_NCCOM_REPORT_H
 #define KYMO_CLI_NCCOM_REPORT_H
 
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
 enum { NCCOM_STATS = 32 };
 

@@ -1,8 +1,8 @@
 /*
  * kymo nccom-test: measures collectives on NeuronCores in software.
  */
+#include "base/wire/wire.h"
 #include "cli/nccom_options.h"
-#include "wire/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>

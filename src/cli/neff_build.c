@@ -3,7 +3,7 @@
  */
 #include "cli/neff_options.h"
 
-#include "compile/compile.h"
+#include "neuron/compiler/compile.h"
 
 #include <inttypes.h>
 #include <stdio.h>

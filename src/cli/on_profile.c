@@ -2,7 +2,7 @@
  * Commands that ask the tables of a profile, or of a capture as if it were one.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 #define KYMO_CLI_ON_RUN_H
 
 #include "cli/cli.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 
 /* Opens the analysis, makes its results if need be, which is shown on the terminal, and calls run
  * with it. Warns of ranks that the results are without. Returns the exit code; prints nothing on

@@ -2,7 +2,7 @@
  * kymo recommend: what costs time in a profile, and what to do about it.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <unistd.h>

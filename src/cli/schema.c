@@ -2,7 +2,7 @@
  * kymo --show-profile-schema: prints the tables and columns of processed profiles.
  */
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
  */
 #include "serve/serve.h"
 #include "cli/cli.h"
-#include "fleet/fleet.h"
-#include "store/store.h"
+#include "report/fleet/fleet.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <malloc.h>

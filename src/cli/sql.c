@@ -3,7 +3,7 @@
  */
 #include "cli/cli.h"
 #include "serve/serve.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <limits.h>

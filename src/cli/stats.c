@@ -1,7 +1,7 @@
 /*
  * kymo stats: summaries of a GPU profile, as users of Nsight Systems know them.
  */
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 #include "cli/cli.h"
 
 #include <stdio.h>

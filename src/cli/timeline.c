@@ -1,9 +1,9 @@
 /*
  * kymo timeline: queries the timeline index for a time window, as JSON.
  */
-#include "timeline/timeline.h"
+#include "store/timeline/timeline.h"
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

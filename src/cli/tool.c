@@ -2,7 +2,7 @@
  * kymo tool: the analyses that users of XProf know.
  */
 #include "cli/cli.h"
-#include "tools/tools.h"
+#include "report/xprof/tools.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  */
 #include "cli/fleet_options.h"
 #include "cli/view_options.h"
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/serve.h"
 
 #include <fcntl.h>

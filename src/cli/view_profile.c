@@ -3,8 +3,8 @@
  */
 #include "cli/view_options.h"
 
-#include "device/device.h"
-#include "store/store.h"
+#include "analyze/device/device.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #ifndef KYMO_EXPORT_DESCRIBE_H
 #define KYMO_EXPORT_DESCRIBE_H
 
+#include "base/wire/wire.h"
 #include "export/export.h"
-#include "wire/wire.h"
 
 /* The name of the host a track belongs to. */
 struct text host_of(const struct catalog *catalog, uint32_t track);

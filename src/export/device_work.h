@@ -4,7 +4,7 @@
 #ifndef KYMO_EXPORT_DEVICE_WORK_H
 #define KYMO_EXPORT_DEVICE_WORK_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 enum device_key {
     KEY_OPERANDS, /* its value is a text: its number in device_work_list.texts */

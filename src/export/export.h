@@ -2,14 +2,14 @@
  * export: writes profiles as text, JSON, Perfetto, XPlane, InfluxDB points, and query results as
  * rows. Exporters only print what the analysis computed.
  */
-#ifndef KYMO_EXPORT_H
-#define KYMO_EXPORT_H
+#ifndef KYMO_EXPORT_EXPORT_H
+#define KYMO_EXPORT_EXPORT_H
 
-#include "analyze/analyze.h"
-#include "device/device.h"
+#include "analyze/device/device.h"
+#include "analyze/profile/analyze.h"
 #include "export/table.h"
-#include "neff/neff.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/program/neff.h"
 #include "sql/sql.h"
 
 /* The summary as text for a terminal. */

@@ -1,9 +1,9 @@
 /*
  * `kymo neff info`: header, programs, tensors and queues of an executable.
  */
+#include "base/wire/wire.h"
 #include "export/export.h"
 #include "export/lines.h"
-#include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>

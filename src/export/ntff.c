@@ -1,9 +1,9 @@
 /*
  * `kymo info` of a device profile: header, executions, notifications of each type and unit.
  */
+#include "base/wire/wire.h"
 #include "export/export.h"
 #include "export/lines.h"
-#include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "export/perfetto_device.h"
 #include "export/perfetto_gpu.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 /* Field numbers, by message. */
 enum {

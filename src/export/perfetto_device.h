@@ -5,7 +5,7 @@
 #ifndef KYMO_EXPORT_PERFETTO_DEVICE_H
 #define KYMO_EXPORT_PERFETTO_DEVICE_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* One end of a flow. */
 struct device_flow {

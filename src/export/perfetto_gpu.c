@@ -3,7 +3,7 @@
  */
 #include "export/perfetto_gpu.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <stdio.h>
 

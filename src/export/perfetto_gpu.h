@@ -6,7 +6,7 @@
 #ifndef KYMO_EXPORT_PERFETTO_GPU_H
 #define KYMO_EXPORT_PERFETTO_GPU_H
 
-#include "trace/trace.h"
+#include "model/model.h"
 
 /* Fields of a packet. */
 enum { PACKET_GPU_COUNTERS = 52, PACKET_GPU_STAGE = 53 };

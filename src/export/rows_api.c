@@ -3,7 +3,7 @@
  */
 #include "export/export.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 /* An integer beyond 2^53, which JavaScript would round. */
 static bool exceeds_double(struct text number)

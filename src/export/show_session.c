@@ -1,9 +1,9 @@
 /*
  * `kymo show-session`: the notifications of an NTFF file as they are, unit by unit.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
+#include "base/wire/wire.h"
 #include "export/export.h"
-#include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>

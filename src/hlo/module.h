@@ -8,7 +8,7 @@
 #define KYMO_HLO_MODULE_H
 
 #include "base/base.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #define HLO_NONE UINT32_MAX
 

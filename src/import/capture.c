@@ -2,10 +2,10 @@
  * Finds captures: from a user's path to the files of one profile, recognised by content.
  */
 #include "import/content.h"
-#include "import/device/device_source.h"
 #include "import/formats.h"
 #include "import/import.h"
 #include "import/json_file.h"
+#include "import/ntff/device_source.h"
 #include "import/paths.h"
 #include "import/recording/recording.h"
 #include "sql/sql.h"

@@ -3,11 +3,11 @@
  */
 #include "import/content.h"
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
+#include "base/wire/wire.h"
 #include "import/paths.h"
 #include "sql/sql.h"
-#include "wire/wire.h"
 
 #define READABLE                                                                                   \
     "Kymo reads XPlane files (*.xplane.pb), Chrome traces and Neuron traces and profiles "         \

@@ -4,7 +4,7 @@
 #ifndef KYMO_IMPORT_HLO_H
 #define KYMO_IMPORT_HLO_H
 
-#include "trace/trace.h"
+#include "model/model.h"
 
 /* Adds the module of a serialised HloProto to the catalog; false when it is malformed. The bytes
  * must live as long as the source. */

@@ -3,12 +3,12 @@
  * events pushed as batches. Formats are recognised by content; directories are searched for
  * captures.
  */
-#ifndef KYMO_IMPORT_H
-#define KYMO_IMPORT_H
+#ifndef KYMO_IMPORT_IMPORT_H
+#define KYMO_IMPORT_IMPORT_H
 
+#include "capture/recorder/record.h"
 #include "import/paths.h"
-#include "record/record.h"
-#include "trace/trace.h"
+#include "model/model.h"
 
 struct capture_file {
     char *path;

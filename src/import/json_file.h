@@ -5,8 +5,8 @@
 #ifndef KYMO_IMPORT_JSON_FILE_H
 #define KYMO_IMPORT_JSON_FILE_H
 
+#include "base/wire/wire.h"
 #include "import/import.h"
-#include "wire/wire.h"
 
 struct json_file {
     struct file map;

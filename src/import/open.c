@@ -3,11 +3,11 @@
  */
 #include "import/chrome/chrome.h"
 #include "import/content.h"
-#include "import/device/device_source.h"
-#include "import/explorer/explorer.h"
 #include "import/formats.h"
 #include "import/merged/merged.h"
-#include "import/neuron/systrace.h"
+#include "import/neuron_explorer/explorer.h"
+#include "import/neuron_systrace/systrace.h"
+#include "import/ntff/device_source.h"
 #include "import/recording/recording.h"
 #include "import/xplane/xplane.h"
 

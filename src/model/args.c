@@ -1,7 +1,7 @@
 /*
  * Args as JSON: one object, a member for each key.
  */
-#include "trace/args.h"
+#include "model/args.h"
 
 void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg)
 {

@@ -2,11 +2,11 @@
  * Args as JSON: one object, a member for each key. A repeated key becomes a list of its values;
  * bytes become {"base64": "..."}.
  */
-#ifndef KYMO_TRACE_ARGS_H
-#define KYMO_TRACE_ARGS_H
+#ifndef KYMO_MODEL_ARGS_H
+#define KYMO_MODEL_ARGS_H
 
-#include "trace/catalog.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "model/catalog.h"
 
 /* One value. */
 void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg);

@@ -1,7 +1,7 @@
 /*
  * Batch allocation, and the sink that discards batches.
  */
-#include "trace/batch.h"
+#include "model/batch.h"
 
 void batch_init(struct batch *batch)
 {

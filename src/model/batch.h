@@ -3,10 +3,10 @@
  * one track; it belongs to the worker that pushes it and is reused afterwards, so a sink copies
  * what it keeps.
  */
-#ifndef KYMO_TRACE_BATCH_H
-#define KYMO_TRACE_BATCH_H
+#ifndef KYMO_MODEL_BATCH_H
+#define KYMO_MODEL_BATCH_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 enum { BATCH_EVENTS = 8192 };
 

@@ -1,7 +1,7 @@
 /*
  * The catalog of a profile: track tree, event types, programs and strings.
  */
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 void catalog_init(struct catalog *catalog)
 {

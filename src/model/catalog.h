@@ -3,8 +3,8 @@
  * event is pushed; after that it is immutable, so all threads may read it. The catalog owns its
  * strings and lists; bytes in args may point into the source's file and live as long as the source.
  */
-#ifndef KYMO_TRACE_CATALOG_H
-#define KYMO_TRACE_CATALOG_H
+#ifndef KYMO_MODEL_CATALOG_H
+#define KYMO_MODEL_CATALOG_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * Clock correlation: converts device time to host time.
  */
-#include "trace/clock_fit.h"
+#include "model/clock_fit.h"
 
 /* A slope further from 1 is not credible; then only offsets are used. */
 static const double MIN_SLOPE = 0.5, MAX_SLOPE = 2;

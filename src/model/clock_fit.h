@@ -4,8 +4,8 @@
  * points, and beyond the first and last by the slope of a least-squares fit. A single point only
  * gives an offset.
  */
-#ifndef KYMO_TRACE_CLOCK_FIT_H
-#define KYMO_TRACE_CLOCK_FIT_H
+#ifndef KYMO_MODEL_CLOCK_FIT_H
+#define KYMO_MODEL_CLOCK_FIT_H
 
 #include "base/base.h"
 

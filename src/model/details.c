@@ -1,7 +1,7 @@
 /*
  * Parses kernel, copy and memset details: key:value words in any order, separated by spaces.
  */
-#include "trace/details.h"
+#include "model/details.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  * private_mem:0 group_mem:16384 occ_pct:0". torch.profiler writes lists, such as "[8192, 1, 1]",
  * and names copies "Memcpy HtoD (Pinned -> Device)".
  */
-#ifndef KYMO_TRACE_DETAILS_H
-#define KYMO_TRACE_DETAILS_H
+#ifndef KYMO_MODEL_DETAILS_H
+#define KYMO_MODEL_DETAILS_H
 
 #include "base/base.h"
 

@@ -2,7 +2,7 @@
  * The model of a device. Tracers of ROCm and older ones of TensorFlow name no model; the compute
  * capability then tells at least the architecture.
  */
-#include "trace/device.h"
+#include "model/device.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /*
  * The model of a device, from what its source says of it.
  */
-#ifndef KYMO_TRACE_DEVICE_H
-#define KYMO_TRACE_DEVICE_H
+#ifndef KYMO_MODEL_DEVICE_H
+#define KYMO_MODEL_DEVICE_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 enum { MAX_MODEL_NAME = 64 };
 

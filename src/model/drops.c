@@ -1,7 +1,7 @@
 /*
  * The sentence on dropped events, written and read back.
  */
-#include "trace/drops.h"
+#include "model/drops.h"
 
 #include <inttypes.h>
 #include <stdio.h>

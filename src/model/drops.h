@@ -3,10 +3,10 @@
  * the messages of the capture say, in the words of Neuron's guides. All formats that Kymo writes
  * carry messages, so a profile that was converted or stored says the same as its capture.
  */
-#ifndef KYMO_TRACE_DROPS_H
-#define KYMO_TRACE_DROPS_H
+#ifndef KYMO_MODEL_DROPS_H
+#define KYMO_MODEL_DROPS_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 struct drops {
     uint64_t dropped, stored;

@@ -1,7 +1,7 @@
 /*
  * Pairs starts with stops: sorts by key and time, then uses a stack for each key.
  */
-#include "trace/event_pairs.h"
+#include "model/event_pairs.h"
 
 enum { CHECK_EVERY = 4096 };
 

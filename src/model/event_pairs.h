@@ -2,8 +2,8 @@
  * Pairs start and stop records into events, for sources that record them separately. Records with
  * the same key can be a pair; a stop ends the latest open start of its key.
  */
-#ifndef KYMO_TRACE_EVENT_PAIRS_H
-#define KYMO_TRACE_EVENT_PAIRS_H
+#ifndef KYMO_MODEL_EVENT_PAIRS_H
+#define KYMO_MODEL_EVENT_PAIRS_H
 
 #include "base/base.h"
 

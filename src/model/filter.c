@@ -2,9 +2,9 @@
  * Filters: whole lanes are kept or dropped; where event types are filtered, a first read counts the
  * kept events, so that later reads can number them.
  */
-#include "trace/filter.h"
+#include "model/filter.h"
 
-#include "trace/location.h"
+#include "model/location.h"
 
 #include <stdio.h>
 #include <stdlib.h>

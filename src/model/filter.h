@@ -2,10 +2,10 @@
  * Filters: a source that passes only some events of another: those on the given instances, on the
  * given cores (events without a core pass) and of the given types.
  */
-#ifndef KYMO_TRACE_FILTER_H
-#define KYMO_TRACE_FILTER_H
+#ifndef KYMO_MODEL_FILTER_H
+#define KYMO_MODEL_FILTER_H
 
-#include "trace/batch.h"
+#include "model/batch.h"
 
 /* Comma-separated lists; NULL passes everything. */
 struct filter {

@@ -1,7 +1,7 @@
 /*
  * Limits on what a capture may declare.
  */
-#include "trace/limits.h"
+#include "model/limits.h"
 
 enum {
     TRACKS = 100000,

@@ -18,10 +18,10 @@
  * Nothing is cut off: a capture that exceeds a limit is refused with a message that names the
  * option to raise it.
  */
-#ifndef KYMO_TRACE_LIMITS_H
-#define KYMO_TRACE_LIMITS_H
+#ifndef KYMO_MODEL_LIMITS_H
+#define KYMO_MODEL_LIMITS_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 /* The user's choice, for each file: --track-limit, and --name-limit for names and types. 0: the
  * above. */

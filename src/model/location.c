@@ -1,7 +1,7 @@
 /*
  * Locations, derived from the track tree and the names of devices.
  */
-#include "trace/location.h"
+#include "model/location.h"
 
 bool number_at_end(struct text name, int64_t *number)
 {

@@ -2,10 +2,10 @@
  * Locations: where a lane's events happened, as used for grouping and filtering. Cores are numbered
  * within a machine, workers across all machines.
  */
-#ifndef KYMO_TRACE_LOCATION_H
-#define KYMO_TRACE_LOCATION_H
+#ifndef KYMO_MODEL_LOCATION_H
+#define KYMO_MODEL_LOCATION_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 /* The layer that recorded it. */
 enum layer {

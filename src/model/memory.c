@@ -1,7 +1,7 @@
 /*
  * In-memory trace: columns are allocated up front, and workers fill them without locks.
  */
-#include "trace/memory.h"
+#include "model/memory.h"
 
 static void make_columns(struct memory_trace *trace)
 {

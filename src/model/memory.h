@@ -2,10 +2,10 @@
  * In-memory trace: a sink that stores the times and types of all events, per lane, in source order.
  * Args are not stored: readers that need them read the source again.
  */
-#ifndef KYMO_TRACE_MEMORY_H
-#define KYMO_TRACE_MEMORY_H
+#ifndef KYMO_MODEL_MEMORY_H
+#define KYMO_MODEL_MEMORY_H
 
-#include "trace/batch.h"
+#include "model/batch.h"
 
 /* All NULL when the lane has no events. */
 struct lane_events {

@@ -3,22 +3,22 @@
  * once in a catalog (tracks, event types, programs, names) and then pushes its events as batches
  * into a sink.
  */
-#ifndef KYMO_TRACE_H
-#define KYMO_TRACE_H
+#ifndef KYMO_MODEL_MODEL_H
+#define KYMO_MODEL_MODEL_H
 
-#include "trace/args.h"
-#include "trace/batch.h"
-#include "trace/catalog.h"
-#include "trace/clock_fit.h"
-#include "trace/details.h"
-#include "trace/device.h"
-#include "trace/drops.h"
-#include "trace/event_pairs.h"
-#include "trace/filter.h"
-#include "trace/limits.h"
-#include "trace/location.h"
-#include "trace/memory.h"
-#include "trace/parts.h"
-#include "trace/roles.h"
+#include "model/args.h"
+#include "model/batch.h"
+#include "model/catalog.h"
+#include "model/clock_fit.h"
+#include "model/details.h"
+#include "model/device.h"
+#include "model/drops.h"
+#include "model/event_pairs.h"
+#include "model/filter.h"
+#include "model/limits.h"
+#include "model/location.h"
+#include "model/memory.h"
+#include "model/parts.h"
+#include "model/roles.h"
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Reads the parts of a source in parallel: groups of parts are the tasks of a pool.
  */
-#include "trace/parts.h"
+#include "model/parts.h"
 
 #include <stdatomic.h>
 

@@ -2,10 +2,10 @@
  * Parallel reading of a source that is split into parts. A sink may ask for groups of adjacent
  * parts to be read in order; a group has one sequence number.
  */
-#ifndef KYMO_TRACE_PARTS_H
-#define KYMO_TRACE_PARTS_H
+#ifndef KYMO_MODEL_PARTS_H
+#define KYMO_MODEL_PARTS_H
 
-#include "trace/batch.h"
+#include "model/batch.h"
 
 /* A part being read into a sink. */
 struct part {

@@ -1,7 +1,7 @@
 /*
  * Roles of event types, from tables of categories and names.
  */
-#include "trace/roles.h"
+#include "model/roles.h"
 
 /* Categories of torch.profiler, including those of its first versions. */
 static const struct {

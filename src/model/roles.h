@@ -3,10 +3,10 @@
  * their own. Recognised by category and name, so that they are the same however a capture was
  * stored.
  */
-#ifndef KYMO_TRACE_ROLES_H
-#define KYMO_TRACE_ROLES_H
+#ifndef KYMO_MODEL_ROLES_H
+#define KYMO_MODEL_ROLES_H
 
-#include "trace/catalog.h"
+#include "model/catalog.h"
 
 enum type_role {
     TYPE_OTHER,

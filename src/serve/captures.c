@@ -2,7 +2,7 @@
  * Captures over the network: POST captures queues a job that captures and imports. The server
  * connects to addresses that its users name, which it does only where that is allowed.
  */
-#include "remote/remote.h"
+#include "capture/client/remote.h"
 #include "serve/handlers.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"

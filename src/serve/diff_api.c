@@ -1,8 +1,8 @@
 /*
  * GET diff: two profiles or runs compared.
  */
-#include "diff/diff.h"
-#include "fleet/fleet.h"
+#include "report/compare/diff.h"
+#include "report/fleet/fleet.h"
 #include "serve/fleet_runs.h"
 #include "serve/handlers.h"
 #include "serve/open_profiles.h"

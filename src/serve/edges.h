@@ -6,7 +6,7 @@
 #define KYMO_SERVE_EDGES_H
 
 #include "serve/open_profiles.h"
-#include "timeline/timeline.h"
+#include "store/timeline/timeline.h"
 
 struct edge_event {
     uint64_t id;

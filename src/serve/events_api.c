@@ -7,7 +7,7 @@
 #include "export/export.h"
 #include "serve/family.h"
 #include "serve/open_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "export/export.h"
 #include "serve/children.h"
 #include "serve/open_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * GET runs: runs of many ranks. Their report, and what happened in a step.
  */
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 

@@ -2,7 +2,7 @@
  * GET runs/…/lanes, heatmap and worst: the lanes and steps of a run, a picture of a measure over
  * both, and the largest value in a part of it.
  */
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 

@@ -1,7 +1,7 @@
 /*
  * GET runs/…/steps/N/lanes: some lanes of a step, with what their timelines are aligned by.
  */
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 #include "serve/rank_profiles.h"

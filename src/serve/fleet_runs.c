@@ -3,7 +3,7 @@
  */
 #include "serve/fleet_runs.h"
 
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/children.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 #include "serve/hits.h"
 
 #include "serve/search.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 static bool opened_has(const void *context, const char *table, const char *column)
 {

@@ -4,9 +4,9 @@
 #ifndef KYMO_SERVE_LANES_H
 #define KYMO_SERVE_LANES_H
 
-#include "store/store.h"
-#include "timeline/timeline.h"
-#include "trace/trace.h"
+#include "model/model.h"
+#include "store/tables/store.h"
+#include "store/timeline/timeline.h"
 
 /* Kernels on a stream, and the operations made of them, may overlap slightly, but do not contain
  * each other. */

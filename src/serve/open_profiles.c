@@ -6,7 +6,7 @@
 #include "serve/jobs.h"
 #include "serve/opened.h"
 #include "serve/rank_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <poll.h>
 #include <sched.h>

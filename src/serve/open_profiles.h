@@ -7,7 +7,7 @@
 
 #include "serve/server.h"
 #include "sql/sql.h"
-#include "timeline/timeline.h"
+#include "store/timeline/timeline.h"
 
 #include <sys/stat.h>
 

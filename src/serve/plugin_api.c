@@ -2,10 +2,10 @@
  * The routes of XProf's server, for programs that ask it: runs of a log directory, their tools,
  * hosts and data. Runs are processed when they are first asked for.
  */
+#include "report/xprof/tools.h"
 #include "serve/handlers.h"
 #include "serve/jobs.h"
 #include "serve/open_profiles.h"
-#include "tools/tools.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #include "serve/rank_profiles.h"
 
-#include "fleet/fleet.h"
+#include "report/fleet/fleet.h"
 #include "serve/fleet_runs.h"
 
 #include <dirent.h>

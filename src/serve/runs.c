@@ -7,7 +7,7 @@
 #include "serve/jobs.h"
 #include "serve/open_profiles.h"
 #include "serve/rank_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "serve/search.h"
 
 #include "serve/server.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <ctype.h>
 #include <stdio.h>

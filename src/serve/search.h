@@ -6,7 +6,7 @@
 #ifndef KYMO_SERVE_SEARCH_H
 #define KYMO_SERVE_SEARCH_H
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 /* Whether a table exists and has the column; for NULL, whether it exists. */
 typedef bool column_test(const void *context, const char *table, const char *column);

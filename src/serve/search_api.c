@@ -8,7 +8,7 @@
 #include "serve/edges.h"
 #include "serve/open_profiles.h"
 #include "serve/search.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "serve/notes.h"
 #include "serve/queries.h"
 #include "serve/rank_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,8 +2,8 @@
  * serve: the HTTP server of the API (docs/api.md) and web UI over the profiles of a workspace. Like
  * cli, it prints: its URL and errors.
  */
-#ifndef KYMO_SERVE_H
-#define KYMO_SERVE_H
+#ifndef KYMO_SERVE_SERVE_H
+#define KYMO_SERVE_SERVE_H
 
 #include "base/base.h"
 #include "serve/limits.h"

@@ -5,9 +5,9 @@
 #define KYMO_SERVE_SERVER_H
 
 #include "base/base.h"
+#include "base/wire/wire.h"
 #include "serve/limits.h"
 #include "serve/serve.h"
-#include "wire/wire.h"
 
 #include <microhttpd.h>
 #include <stdatomic.h>

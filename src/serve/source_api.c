@@ -5,7 +5,7 @@
 #include "serve/handlers.h"
 
 #include "serve/open_profiles.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 

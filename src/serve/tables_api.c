@@ -5,7 +5,7 @@
 
 #include "export/export.h"
 #include "serve/queries.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  */
 #include "serve/handlers.h"
 
+#include "model/model.h"
 #include "serve/hits.h"
 #include "serve/open_profiles.h"
-#include "store/store.h"
-#include "trace/trace.h"
+#include "store/tables/store.h"
 
 #include <assert.h>
 #include <stdio.h>

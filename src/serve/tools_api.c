@@ -1,9 +1,9 @@
 /*
  * GET tools: the list, and one of them as JSON, CSV, text or as XProf's server answers.
  */
+#include "report/xprof/tools.h"
 #include "serve/handlers.h"
 #include "serve/open_profiles.h"
-#include "tools/tools.h"
 
 static const struct {
     const char *name, *type;

@@ -6,7 +6,7 @@
 
 #include "serve/access.h"
 #include "serve/handlers.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * the files of the profile and writes none. A database may have several connections, each for one
  * thread at a time.
  */
-#ifndef KYMO_SQL_H
-#define KYMO_SQL_H
+#ifndef KYMO_SQL_SQL_H
+#define KYMO_SQL_SQL_H
 
 #include "base/base.h"
 #include "sql/child.h"

@@ -4,82 +4,67 @@ import re
 
 from conftest import ROOT
 
-# What each module may include besides itself: everything in the layers below it.
-LAYERS = {
-    "base": [],
-    "wire": ["base"],
-    "events": [],
-    "hardware": [],
-    "cores": ["base"],
-    "neff": ["base", "wire", "hardware"],
-    "hlo": ["base", "wire"],
-    "compile": ["base", "wire", "hardware", "neff", "hlo"],
-    "ntff": ["base", "wire"],
-    "device": ["base", "wire", "hardware", "neff", "ntff"],
-    "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
-    "record": ["base", "events", "kymo"],  # include/kymo: its public header
-    "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
-    "python": ["kymo"],
-    "gpu": ["base"],
-    "cuda": ["base", "gpu", "record", "kymo"],
-    "profiler_server": ["base", "wire", "record", "kymo"],
-    "interpose": ["base", "wire", "record", "events", "kymo", "nrt"],
-    "sql": ["base"],
-    "net": ["base"],
-    "remote": ["base", "wire", "net", "gpu"],
-    "trace": ["base", "wire"],
-    "import": ["base", "sql", "wire", "trace", "record", "hardware", "neff", "ntff", "device", "hlo"],
-    "analyze": ["base", "wire", "trace", "hardware"],
-    "timeline": ["base", "wire"],
-    "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
-    "stats": ["base", "sql", "store", "export"],
-    "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
-    "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
-    "diff": ["base", "wire", "sql", "store", "export", "stats"],
-    "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "diff", "fleet"],
-    "launch": ["base", "hardware", "cores"],
-    "peers": ["base"],
-    "runner": ["base", "wire", "neff", "launch"],  # the runtime through include/nrt
-    "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
-    "cli": [
-        "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools", "diff", "fleet",
-        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
-    ],
-}
+SOURCE = ROOT / "src"
+OUTSIDE = {"kymo", "nrt"}  # include/: the public interfaces of libkymo and of the runtime
 
-PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
-CAPTURE_SIDE = {"record/lock.h", "record/wall_clock.h", "record/encode.h", "kymo/server.h"}  # what libraries inside programs share
-DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
+
+def read_layers():
+    """{folder: (public headers, folders it may include)}, from the ground up, as src/layers.txt lists them."""
+    lines = [line.split() for line in (SOURCE / "layers.txt").read_text().splitlines() if line and not line.startswith("#")]
+    return {folder: (set(headers.split(",")), set(uses)) for folder, headers, *uses in lines}
+
+
+LAYERS = read_layers()
+
+
+def folder_of(path):
+    """The listed folder that a path below src belongs to: the innermost; None if there is none."""
+    inside = [folder for folder in LAYERS if path.startswith(f"{folder}/")]
+    return max(inside, key=len, default=None)
 
 
 def includes():
-    for path in sorted((ROOT / "src").rglob("*.[ch]")):
-        module = path.relative_to(ROOT / "src").parts[0]
+    """(file, its folder, what it includes, the folder of that)"""
+    for path in sorted(p for p in SOURCE.rglob("*") if p.suffix in (".c", ".h", ".def")):
+        name = str(path.relative_to(SOURCE))
         for target in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
-            yield path.relative_to(ROOT), module, target
+            if target.split("/")[0] not in OUTSIDE:
+                yield name, folder_of(name), target, folder_of(target)
 
 
-def test_every_module_is_in_a_layer():
-    modules = {p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
-    assert modules == set(LAYERS)
+def test_every_file_is_in_a_layer_and_layers_are_listed_from_the_ground_up():
+    assert [str(p) for p in SOURCE.rglob("*.[ch]") if not folder_of(str(p.relative_to(SOURCE)))] == []
+    below = set()
+    for folder, (_, uses) in LAYERS.items():
+        assert uses <= below, folder
+        below.add(folder)
+
+
+def test_rooms_use_each_other_in_one_direction():
+    """Of the folders right below src, too, none uses another that uses it."""
+    rooms = {}
+    for folder, (_, uses) in LAYERS.items():
+        rooms.setdefault(folder.split("/")[0], set()).update(use.split("/")[0] for use in uses)
+    while rooms:
+        free = [room for room, uses in rooms.items() if not (uses - {room}) & rooms.keys()]
+        assert free, rooms
+        for room in free:
+            del rooms[room]
 
 
 def test_includes_point_downwards_only():
-    wrong = [
-        f"{path} includes {target}"
-        for path, module, target in includes()
-        if target.split("/")[0] not in [module, *LAYERS[module]]
-    ]
+    wrong = [f"{path} includes {target}" for path, own, target, other in includes() if other != own and other not in LAYERS[own][1]]
     assert wrong == []
 
 
-def test_modules_are_entered_through_their_public_header():
-    wrong = []
-    for path, module, target in includes():
-        folder, name = target.split("/", 1)
-        if folder != module and target not in CAPTURE_SIDE | DEFINITIONS and name != PUBLIC_HEADERS.get(folder, f"{folder}.h"):
-            wrong.append(f"{path} includes {target}")
+def test_listed_uses_are_used():
+    used = {(own, other) for _, own, _, other in includes()}
+    assert [(own, other) for own, (_, uses) in LAYERS.items() for other in uses if (own, other) not in used] == []
+
+
+def test_folders_are_entered_through_their_public_headers():
+    wrong = [f"{path} includes {target}" for path, own, target, other in includes()
+             if other != own and target.removeprefix(f"{other}/") not in LAYERS[other][0]]
     assert wrong == []
 
 
@@ -91,16 +76,16 @@ def test_one_file_starts_processes():
 
 
 # Folders of one format, which include nothing of another format; the others are shared.
-FORMATS = {"import": {"chrome", "device", "explorer", "neuron", "recording", "xplane"}, "export": {"influx", "xplane"}}
-SHARED = {("import", "explorer"): {"neuron"}, ("import", "recording"): {"neuron"}}
+FORMATS = {"import/chrome", "import/ntff", "import/neuron_explorer", "import/neuron_systrace", "import/recording", "import/xplane",
+           "export/influx", "export/xplane"}
+SHARED = {"import/neuron_explorer": {"import/neuron_systrace"}, "import/recording": {"import/neuron_systrace"}}
 
 
 def test_formats_do_not_include_each_other():
     wrong = []
-    for path, module, target in includes():
-        own, other = path.parts[2], target.split("/")[1]
-        formats = FORMATS.get(module, set())
-        if own in formats and other in formats - SHARED.get((module, own), set()) - {own}:
+    for path, _, target, _ in includes():
+        own, other = (name.rsplit("/", 1)[0] for name in (path, target))
+        if own in FORMATS and other in FORMATS - SHARED.get(own, set()) - {own}:
             wrong.append(f"{path} includes {target}")
     assert wrong == []
 
@@ -108,10 +93,10 @@ def test_formats_do_not_include_each_other():
 def test_no_files_include_each_other_in_a_circle():
     """A source file and the header of its name count as one, but for a folder's public header: what is behind it includes it."""
     edges = {}
-    for path, _, target in includes():
-        is_entry = path.suffix == ".c" and PUBLIC_HEADERS.get(path.parent.name, f"{path.parent.name}.h") == f"{path.stem}.h"
-        unit = str(path.relative_to("src").with_suffix(".c" if is_entry else ""))
-        edges.setdefault(unit, set()).add(target.removesuffix(".h"))
+    for path, own, target, _ in includes():
+        stem, suffix = path.rsplit(".", 1)
+        is_entry = suffix == "c" and (f"{stem.removeprefix(own + '/')}.h" in LAYERS[own][0] or stem.split("/")[-1] == stem.split("/")[-2])
+        edges.setdefault(path if is_entry else stem, set()).add(target.removesuffix(".h"))
     done, stack = set(), []
 
     def visit(unit):
@@ -129,8 +114,8 @@ def test_no_files_include_each_other_in_a_circle():
 def test_base_and_wire_headers_need_libc_alone():
     """They are part of the capture side, which is built with nothing but a C compiler."""
     system = set()
-    for module in ("base", "wire"):
-        for path in (ROOT / "src" / module).rglob("*.[ch]"):
+    for folder in ("base", "base/wire"):
+        for path in (SOURCE / folder).glob("*.[ch]"):
             if path.name != "stream.c":
                 system |= set(re.findall(r"^#include <([^>]+)>", path.read_text(), re.MULTILINE))
     assert not system & {"zlib.h", "zstd.h"}

@@ -14,8 +14,8 @@
  *     device                   from here on there is a device that takes profiles
  *     profile FILE | unprofile FILE | continuous | save CORE DIR | discontinuous
  */
-#include "nrt/device.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/api/device.h"
 
 #include <inttypes.h>
 #include <nrt/nrt_profile.h>

@@ -2,7 +2,7 @@
  * Every function that takes memory, with each of its allocations failing in turn: it says
  * NRT_RESOURCE, and leaves nothing behind. Linked with --wrap for the allocating functions.
  */
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 #include <nrt/nrt_profile.h>
 #include <nrt/nrt_sys_trace.h>

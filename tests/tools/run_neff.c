@@ -5,8 +5,8 @@
  * ones run one after the other, with the same outputs. Prints a line for each: its ticks and
  * instructions, or what went wrong.
  */
-#include "compile/compile.h"
-#include "neuroncore/neuroncore.h"
+#include "neuron/compiler/compile.h"
+#include "neuron/simulator/neuroncore.h"
 
 #include <inttypes.h>
 #include <pthread.h>

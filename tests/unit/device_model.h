@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_DEVICE_MODEL_H
 #define KYMO_UNIT_DEVICE_MODEL_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include "neuroncore_model.h"
 

@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_NEURONCORE_MACHINE_H
 #define KYMO_UNIT_NEURONCORE_MACHINE_H
 
-#include "neuroncore/convert.h"
+#include "neuron/simulator/convert.h"
 
 #include "neuroncore_model.h"
 #include "neuroncore_reference.h"

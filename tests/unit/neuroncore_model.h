@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_NEURONCORE_MODEL_H
 #define KYMO_UNIT_NEURONCORE_MODEL_H
 
-#include "neuroncore/neuroncore.h"
+#include "neuron/simulator/neuroncore.h"
 
 #include "support.h"
 

@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_NEURONCORE_REFERENCE_H
 #define KYMO_UNIT_NEURONCORE_REFERENCE_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 #include "support.h"
 

@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 struct model_arg {
     struct text key;

@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_PARQUET_READER_H
 #define KYMO_UNIT_PARQUET_READER_H
 
-#include "store/parquet.h"
+#include "store/tables/parquet.h"
 
 #include "support.h"
 

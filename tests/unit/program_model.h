@@ -4,7 +4,7 @@
 #ifndef KYMO_UNIT_PROGRAM_MODEL_H
 #define KYMO_UNIT_PROGRAM_MODEL_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 #include "support.h"
 
 enum { MODEL_CODE = 24 };

@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_RUNTIME_MODEL_H
 #define KYMO_UNIT_RUNTIME_MODEL_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 #include "support.h"
 
 #include <malloc.h>

@@ -4,7 +4,7 @@
 #ifndef KYMO_UNIT_RUNTIME_TESTS_H
 #define KYMO_UNIT_RUNTIME_TESTS_H
 
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
 #include "runtime_model.h"
 
 static inline int begin(void **state)

@@ -2,7 +2,7 @@
  * The Chrome trace importer: guarantees to sinks, for any number of workers and parts in flight,
  * and files that change while being read.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 #include "support.h"
 

@@ -1,8 +1,8 @@
 /*
  * Clock fits of devices to their host, compared with the lines the points were generated from.
  */
+#include "model/model.h"
 #include "support.h"
-#include "trace/trace.h"
 
 enum { HOUR_S = 3600 };
 static const int64_t EPOCH_NS = 1700000000000000000, NS_PER_S = 1000000000;

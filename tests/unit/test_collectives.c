@@ -1,7 +1,7 @@
 /*
  * Words for collectives, whoever names them, and what texts of HLO instructions say of them.
  */
-#include "store/collectives.h"
+#include "store/tables/collectives.h"
 
 #include "support.h"
 

@@ -5,7 +5,7 @@
  */
 #include "support.h"
 
-#include "compile/compile.h"
+#include "neuron/compiler/compile.h"
 
 /* Products, a chain, reductions, a copy, rows by index, a dynamic slice, values whose memory is
  * used again; several tiles of each. */

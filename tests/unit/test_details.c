@@ -2,7 +2,7 @@
  * Details of kernels, copies and memsets: known texts are parsed with words in any order, compared
  * with a simple parser on random texts; anything else is rejected, so that it stays a text.
  */
-#include "trace/details.h"
+#include "model/details.h"
 
 #include "support.h"
 

@@ -3,7 +3,7 @@
  * made by hand have known answers; those of the simulated core are compared with what a plain
  * search through all of them finds; those of chance lose nothing and crash nothing.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 #include "device_model.h"
 #include "neuroncore_programs.h"

@@ -2,7 +2,7 @@
  * What is in SBUF and PSUM, against a model that keeps each partition's ranges in a plain list. One
  * tracker sees executions that are alike, that have another order, and that did other things.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include "support.h"
 

@@ -2,10 +2,10 @@
  * Tables of a device profile made by hand: notifications that few programs cause (barriers, errors,
  * throttling) go through import and store, and SQL reads what is known to be there.
  */
-#include "analyze/analyze.h"
+#include "analyze/profile/analyze.h"
 #include "import/import.h"
 #include "sql/sql.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 #include "device_model.h"
 

@@ -1,8 +1,8 @@
 /*
  * Pairing of starts and stops, compared with a brute-force search.
  */
+#include "model/model.h"
 #include "support.h"
-#include "trace/trace.h"
 
 enum { MOST_MARKS = 60, NO_MARK = -1 };
 

@@ -2,7 +2,7 @@
  * Clocks of machines: offsets and drifts are found within the stated error, whatever the graph of
  * matches is.
  */
-#include "fleet/clock.h"
+#include "report/fleet/clock.h"
 
 #include "support.h"
 

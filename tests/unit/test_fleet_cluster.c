@@ -2,7 +2,7 @@
  * Groups of lanes: planted ones are found whatever the order of lanes, noise is one group, and what
  * is promised of any input holds.
  */
-#include "fleet/cluster.h"
+#include "report/fleet/cluster.h"
 #include "support.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * Pictures of matrices, against loops over all values; files that are no matrices.
  */
-#include "fleet/heatmap.h"
+#include "report/fleet/heatmap.h"
 #include "support.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * Replays of steps: as measured without a change; with one, what a simulation of the changed step
  * says.
  */
-#include "fleet/replay.h"
+#include "report/fleet/replay.h"
 
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /*
  * The process of Spark, where the system has no memory for its streams.
  */
-#include "fleet/spark.h"
+#include "report/fleet/spark.h"
 #include "support.h"
 
 #include <dlfcn.h>

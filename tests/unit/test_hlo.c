@@ -2,10 +2,10 @@
  * HLO modules, put together here instruction by instruction: what internal form they become, what
  * is known of where it came from, and which of them are refused.
  */
-#include "compile/hlo/read.h"
+#include "base/wire/wire.h"
 #include "hlo/hlo.h"
+#include "neuron/compiler/hlo/read.h"
 #include "support.h"
-#include "wire/wire.h"
 
 enum { F32 = 11, S32 = 4, PRED = 1, F64 = 12 };
 

@@ -1,7 +1,7 @@
 /*
  * The safeguard on findings of idle devices: what causes claim beyond the idle time is dropped.
  */
-#include "analyze/idle.h"
+#include "analyze/profile/idle.h"
 
 #include "support.h"
 

@@ -2,7 +2,7 @@
  * The JSON writer: output is always valid JSON, reads back as written, and is laid out as
  * documented.
  */
-#include "wire/json.h"
+#include "base/wire/json.h"
 
 #include "support.h"
 

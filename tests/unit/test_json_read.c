@@ -1,7 +1,7 @@
 /*
  * The JSON reader: all values, where it stops and why, and no reads past the end of the text.
  */
-#include "wire/json_read.h"
+#include "base/wire/json_read.h"
 
 #include "support.h"
 

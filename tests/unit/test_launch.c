@@ -1,8 +1,8 @@
 /*
  * Worker processes: what they send and how they end.
  */
-#include "cores/cores.h"
-#include "launch/launch.h"
+#include "neuron/run/launch/launch.h"
+#include "neuron/runtime/cores/cores.h"
 #include "support.h"
 
 #include <signal.h>

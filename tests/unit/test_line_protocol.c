@@ -2,7 +2,7 @@
  * Line protocol: names and texts are escaped so that the server reads back the same, numbers are
  * formatted by type.
  */
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include "support.h"
 

@@ -2,11 +2,11 @@
  * nccom-test's words, sizes and figures; the NEFFs that it makes; and that its check accepts right
  * outputs and no wrong ones.
  */
-#include "compile/compile.h"
-#include "nccom/data.h"
-#include "nccom/plan.h"
-#include "nccom/spans.h"
-#include "neuroncore/neuroncore.h"
+#include "neuron/compiler/compile.h"
+#include "neuron/run/nccom/data.h"
+#include "neuron/run/nccom/plan.h"
+#include "neuron/run/nccom/spans.h"
+#include "neuron/simulator/neuroncore.h"
 #include "support.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * NEFF: programs come back from their encoding as they were, containers from their bytes; every
  * rule of the check refuses something; no damaged file does harm.
  */
-#include "neff/binary.h"
-#include "neff/neff.h"
+#include "neuron/program/binary.h"
+#include "neuron/program/neff.h"
 #include "program_model.h"
 
 static void assert_same_operand(const struct operand *a, const struct operand *b)

@@ -2,7 +2,7 @@
  * The core's functions and reductions, compared with the mathematical library's in double
  * precision.
  */
-#include "neuroncore/functions.h"
+#include "neuron/simulator/functions.h"
 
 #include "neuroncore_machine.h"
 

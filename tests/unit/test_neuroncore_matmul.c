@@ -1,7 +1,7 @@
 /*
  * The Tensor engine's arithmetic: matmuls to the last bit, transposes.
  */
-#include "neuroncore/matmul.h"
+#include "neuron/simulator/matmul.h"
 
 #include "neuroncore_machine.h"
 

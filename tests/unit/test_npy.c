@@ -1,8 +1,8 @@
 /*
  * NumPy's .npy files: versions, types, shapes, and what is wrong with a header.
  */
+#include "base/wire/wire.h"
 #include "support.h"
-#include "wire/wire.h"
 
 /* Returns the file's size. */
 static size_t make(uint8_t *bytes, int version, const char *header, size_t data_size)

@@ -2,8 +2,8 @@
  * NTFF: notifications come back as they were pushed; a file that was cut anywhere gives the whole
  * blocks before the cut; damage is found.
  */
-#include "ntff/format.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/format.h"
+#include "neuron/profile_file/ntff.h"
 #include "support.h"
 
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
  * The protobuf reader and writer compared with each other and with a trivially simple encoder; then
  * the reader on invalid messages.
  */
-#include "wire/protobuf.h"
+#include "base/wire/protobuf.h"
 
 #include "support.h"
 

@@ -4,8 +4,8 @@
  */
 #include "ntrace_model.h"
 
+#include "capture/recorder/record.h"
 #include "kymo/kymo.h"
-#include "record/record.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { MOST_FILES = 4096 }; /* of ended lanes; src/record/ended.c */
+enum { MOST_FILES = 4096 }; /* of ended lanes; src/capture/recorder/ended.c */
 
 /* Read by ThreadSanitizer: children start threads here, as real programs do. */
 const char *__tsan_default_options(void);

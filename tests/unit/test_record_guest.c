@@ -4,8 +4,8 @@
  */
 #include "ntrace_model.h"
 
+#include "capture/recorder/record.h"
 #include "kymo/kymo.h"
-#include "record/record.h"
 
 #include <errno.h>
 #include <pthread.h>

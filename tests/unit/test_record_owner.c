@@ -3,8 +3,8 @@
  */
 #include "support.h"
 
-#include "record/clock.h"
-#include "record/owner.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>

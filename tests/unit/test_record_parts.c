@@ -3,9 +3,9 @@
  */
 #include "support.h"
 
-#include "record/clock.h"
-#include "record/proc.h"
-#include "record/session_directory.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/proc.h"
+#include "capture/recorder/session_directory.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
  * What devices do in steps, compared with looking at every picosecond: random work of all kinds,
  * which overlaps, and steps that overlap, touch or are empty.
  */
-#include "analyze/step_breakdown.h"
+#include "analyze/profile/step_breakdown.h"
 
 #include "support.h"
 

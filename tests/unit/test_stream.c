@@ -2,7 +2,7 @@
  * Compressed streams: output equals the input of the compressor, read in chunks of any size;
  * truncation and damage are reported.
  */
-#include "wire/stream.h"
+#include "base/wire/stream.h"
 
 #include "support.h"
 

@@ -2,7 +2,7 @@
  * Timeline index files: empty indexes and odd names, failing writes, and damage of every kind,
  * which must be rejected or harmless, never cause a wrong result.
  */
-#include "timeline/format.h"
+#include "store/timeline/format.h"
 #include "timeline_model.h"
 
 #include <fcntl.h>

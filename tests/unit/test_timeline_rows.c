@@ -2,7 +2,7 @@
  * Row assignment of the timeline, compared with the definition applied to all pairs of events; and
  * its speed with many rows.
  */
-#include "timeline/rows.h"
+#include "store/timeline/rows.h"
 #include "timeline_model.h"
 
 #include <time.h>

@@ -4,7 +4,7 @@
  */
 #include "support.h"
 
-#include "trace/trace.h"
+#include "model/model.h"
 
 TEST(a_group_is_made_once_and_found_again)
 {

@@ -4,9 +4,9 @@
  */
 #include "support.h"
 
+#include "base/wire/wire.h"
 #include "export/export.h"
 #include "import/import.h"
-#include "wire/wire.h"
 
 enum { LINES = 4, MAX_FILES = 64 };
 

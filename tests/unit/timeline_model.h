@@ -5,7 +5,7 @@
 #ifndef KYMO_UNIT_TIMELINE_MODEL_H
 #define KYMO_UNIT_TIMELINE_MODEL_H
 
-#include "timeline/timeline.h"
+#include "store/timeline/timeline.h"
 
 #include "support.h"
 

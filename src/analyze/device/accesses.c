@@ -1,7 +1,7 @@
 /*
  * What instructions and transfers access in SBUF and PSUM: follows from the program alone.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 static struct device_access access_to(uint8_t memory, int64_t begin, int64_t end,
                                       uint32_t partition, uint32_t partitions)

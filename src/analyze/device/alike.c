@@ -1,7 +1,7 @@
 /*
  * Whether two executions did the same work, whenever that was: most executions of a program did.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 static bool same_instructions(const struct device_execution *a, const struct device_execution *b,
                               unsigned engine)

@@ -7,7 +7,7 @@
  * program mostly share. So the ranges are found as a plan, without times; a plan is used again as
  * long as the order is the same, and for each execution only the times are filled in.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 #include <assert.h>
 

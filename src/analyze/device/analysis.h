@@ -3,11 +3,11 @@
  * Part of device.h, which includes it. Sums go over all executions of a profile, which are read and
  * added one after the other.
  */
-#ifndef KYMO_DEVICE_ANALYSIS_H
-#define KYMO_DEVICE_ANALYSIS_H
+#ifndef KYMO_ANALYZE_DEVICE_ANALYSIS_H
+#define KYMO_ANALYZE_DEVICE_ANALYSIS_H
 
-#include "neff/neff.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/program/neff.h"
 
 struct device_profile;
 struct device_execution;
@@ -66,7 +66,7 @@ struct device_metrics {
 #define INTEGER                                   int64_t
 #define REAL                                      double
 #define METRIC(name, type, unit, meaning, source) type name;
-#include "device/metrics.def"
+#include "analyze/device/metrics.def"
 #undef METRIC
 #undef INTEGER
 #undef REAL

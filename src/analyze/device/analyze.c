@@ -1,7 +1,7 @@
 /*
  * The whole analysis of a profile, one execution after the other.
  */
-#include "device/findings.h"
+#include "analyze/device/findings.h"
 
 void device_analysis_begin(struct device_analysis *analysis, const struct device_profile *profile)
 {

@@ -1,7 +1,7 @@
 /*
  * Collectives. A CC-core does one at a time: a trigger, then steps, each with a start and an end.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 struct collective_reader {
     const struct core_program *program;

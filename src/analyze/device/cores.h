@@ -5,10 +5,10 @@
  * Lanes number what happens: event n of a lane is the same thing wherever the lanes are used, on
  * timelines as in tables. Executions follow each other.
  */
-#ifndef KYMO_DEVICE_CORES_H
-#define KYMO_DEVICE_CORES_H
+#ifndef KYMO_ANALYZE_DEVICE_CORES_H
+#define KYMO_ANALYZE_DEVICE_CORES_H
 
-#include "device/usage.h"
+#include "analyze/device/usage.h"
 
 enum device_lane_kind {
     DEVICE_LANE_ENGINE,      /* unit: engine; of Tensor all but what goes through the array */

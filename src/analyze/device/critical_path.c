@@ -1,7 +1,7 @@
 /*
  * The critical path of an execution.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* A DMA engine that goes on within this time was busy before. */
 #define RING_GAP_PS INT64_C(20000)

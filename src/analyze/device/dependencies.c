@@ -1,7 +1,7 @@
 /*
  * Dependencies between instructions, transfers and collectives of an execution.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Opens device profiles: NEFF and NTFF belong together, each execution's blocks are found.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,14 +6,14 @@
  * Times are picoseconds since the start of the first execution, on the device's clock. Lists are in
  * order of start, those of one unit (engine, queue, CC-core) contiguous.
  */
-#ifndef KYMO_DEVICE_DEVICE_H
-#define KYMO_DEVICE_DEVICE_H
+#ifndef KYMO_ANALYZE_DEVICE_DEVICE_H
+#define KYMO_ANALYZE_DEVICE_DEVICE_H
 
-#include "device/analysis.h"
-#include "device/cores.h"
-#include "device/usage.h"
-#include "neff/neff.h"
-#include "ntff/ntff.h"
+#include "analyze/device/analysis.h"
+#include "analyze/device/cores.h"
+#include "analyze/device/usage.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/program/neff.h"
 
 /* What an instruction does each time it runs, from the program alone. Bytes are those its operands
  * cover, on all partitions. */

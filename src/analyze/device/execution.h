@@ -2,10 +2,10 @@
  * How the notifications of an execution become its lists. Each unit (an engine, a DMA engine, a
  * CC-core) is read on its own, its blocks in order; then what concerns several of them is joined.
  */
-#ifndef KYMO_DEVICE_EXECUTION_H
-#define KYMO_DEVICE_EXECUTION_H
+#ifndef KYMO_ANALYZE_DEVICE_EXECUTION_H
+#define KYMO_ANALYZE_DEVICE_EXECUTION_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 enum { CC_CORES = 256 }; /* units of a byte */
 

@@ -1,7 +1,7 @@
 /*
  * What instructions and transfers do each time they run, from the program alone.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 static uint64_t multiply(uint64_t a, uint64_t b)
 {

@@ -2,7 +2,7 @@
  * The rules. Gains are what could be saved at most: a part of what the critical path spends on the
  * unit that the finding is about, as time beside the path saves nothing.
  */
-#include "device/findings.h"
+#include "analyze/device/findings.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Inside device: the rules that make findings of device profiles, and their thresholds.
  * docs/findings.md tells users the same.
  */
-#ifndef KYMO_DEVICE_FINDINGS_H
-#define KYMO_DEVICE_FINDINGS_H
+#ifndef KYMO_ANALYZE_DEVICE_FINDINGS_H
+#define KYMO_ANALYZE_DEVICE_FINDINGS_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* Published rules. */
 #define MAX_REPEAT_FACTOR   2.0  /* loads of a tensor to SBUF */

@@ -1,8 +1,8 @@
 /*
  * What rules look at: gathered from one execution after the other.
  */
-#include "device/findings.h"
-#include "device/intervals.h"
+#include "analyze/device/findings.h"
+#include "analyze/device/intervals.h"
 
 /* Keeps the longest. */
 static void keep(struct device_evidence *evidence, uint32_t number,

@@ -2,7 +2,7 @@
  * Instructions: starts and ends of an engine become pairs. Instructions complete in order, but for
  * weight loads; an end belongs to the oldest open start of its instruction and iteration.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 struct pairing {
     struct unit *unit;

@@ -1,7 +1,7 @@
 /*
  * Active time: when engines, DMA and collectives had work.
  */
-#include "device/intervals.h"
+#include "analyze/device/intervals.h"
 
 static bool by_start(const void *a, const void *b, const void *context)
 {

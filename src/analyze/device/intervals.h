@@ -1,10 +1,10 @@
 /*
  * Inside device: unions of intervals.
  */
-#ifndef KYMO_DEVICE_INTERVALS_H
-#define KYMO_DEVICE_INTERVALS_H
+#ifndef KYMO_ANALYZE_DEVICE_INTERVALS_H
+#define KYMO_ANALYZE_DEVICE_INTERVALS_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* Sorts and merges what touches; intervals without duration are left out. Fast when the list is
  * made of sorted parts. */

@@ -1,7 +1,7 @@
 /*
  * Cores and their lanes.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * The metrics of table Summary.
  */
-#include "device/intervals.h"
+#include "analyze/device/intervals.h"
 
 #include <math.h>
 
@@ -10,7 +10,7 @@ static const struct device_metric table[] = {
 #define REAL    false
 #define METRIC(name, type, unit, meaning, formula)                                                 \
     {#name, unit, meaning, formula, type, offsetof(struct device_metrics, name)},
-#include "device/metrics.def"
+#include "analyze/device/metrics.def"
 #undef METRIC
 #undef INTEGER
 #undef REAL

@@ -1,7 +1,7 @@
 /*
  * Names of what profiles number.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #define NAME_OF(names, number)                                                                     \
     ((size_t)(number) < sizeof(names) / sizeof *(names) ? (names)[number] : "unknown")

@@ -1,7 +1,7 @@
 /*
  * Which instructions come from NKI kernels: those whose source is below the kernels' directory.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* Whether a path names something in a directory: "kernels" contains "kernels/softmax.py". */
 static bool is_inside(const char *file, const char *directory)

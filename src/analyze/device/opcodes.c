@@ -1,7 +1,7 @@
 /*
  * Roll-ups without a hierarchy: opcodes, tensors, what HBM holds, bounds.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include <math.h>
 

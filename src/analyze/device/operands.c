@@ -1,7 +1,7 @@
 /*
  * Operands of instructions as text: what it waits for, what it changes, what it works on.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * Collectives matched across ranks.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 void device_ranks_begin(struct device_ranks *ranks, const struct device_profile *profile,
                         const struct device_rank *rank)

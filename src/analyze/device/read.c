@@ -1,7 +1,7 @@
 /*
  * Reads one execution: all units in parallel, the largest first, then what joins them.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 enum { BLOCK_MAX = 4096 }; /* notifications of a block, by the format */
 

@@ -1,7 +1,7 @@
 /*
  * Time, operations and bytes of layers, framework operators and HLO operations.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* Ids of paths are numbers of nodes, as each path that is new gets both at once. */
 static uint32_t node_at(struct device_rollup *rollup, struct text path, size_t name,

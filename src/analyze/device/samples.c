@@ -2,7 +2,7 @@
  * Samples of rates and shares. What lasts is added to windows of equal length: whole windows by
  * differences, so that the cost does not depend on how long something lasts.
  */
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 /* Of one execution; of many, each has fewer, of very many only one. */
 enum { MOST_WINDOWS = 1024, LEAST_WINDOWS = 64, ALL_WINDOWS = 8192, WINDOWS_LIMIT = 1 << 20 };

@@ -1,7 +1,7 @@
 /*
  * The memory tracker: use of the scratchpad over time.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 static bool by_start(const void *a, const void *b, const void *context)
 {

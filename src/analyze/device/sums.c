@@ -1,7 +1,7 @@
 /*
  * Sums over an execution, of which metrics are made.
  */
-#include "device/intervals.h"
+#include "analyze/device/intervals.h"
 
 static void extend(struct device_interval *span, int64_t start_ps, int64_t end_ps)
 {

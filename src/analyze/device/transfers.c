@@ -4,7 +4,7 @@
  * their queue in turn, so that it is known which DMA engine each run's transfer went to; there,
  * those of one descriptor are in the order of their triggers.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 struct transfer_reader {
     const struct core_program *program;

@@ -2,7 +2,7 @@
  * Semaphores. An update names the instruction that made it; which run of it follows from the time.
  * Those of transfers and collectives name none: a block's comes after its last transfer.
  */
-#include "device/execution.h"
+#include "analyze/device/execution.h"
 
 struct update_reader {
     const struct device_profile *profile;

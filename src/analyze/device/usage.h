@@ -2,10 +2,10 @@
  * Use of the core over time: what is in SBUF and PSUM, and samples of rates and shares. Part of
  * device.h, which includes it.
  */
-#ifndef KYMO_DEVICE_USAGE_H
-#define KYMO_DEVICE_USAGE_H
+#ifndef KYMO_ANALYZE_DEVICE_USAGE_H
+#define KYMO_ANALYZE_DEVICE_USAGE_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 struct device_profile;
 struct device_execution;

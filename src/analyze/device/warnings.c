@@ -2,7 +2,7 @@
  * Warnings with a place on the timeline: tensors that are loaded again and again, throttling, small
  * transfers.
  */
-#include "device/findings.h"
+#include "analyze/device/findings.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * Peaks of GPUs. The models are those of the vendors' data sheets, dense, with 32-bit accumulation;
  * rates per core and cycle are those of the architectures' white papers.
  */
-#include "hardware/gpus.h"
+#include "analyze/peaks/gpus.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * Peaks of GPUs, from vendors' data sheets: what a model can do in a second, without sparsity.
  * Models that are not listed are worked out from their architecture, cores and clock.
  */
-#ifndef KYMO_HARDWARE_GPUS_H
-#define KYMO_HARDWARE_GPUS_H
+#ifndef KYMO_ANALYZE_PEAKS_GPUS_H
+#define KYMO_ANALYZE_PEAKS_GPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * Analysis pass: how devices spent their time. Merges the streams of each device in time order:
  * when it worked, what ran alone, where it waited. Devices are processed in parallel.
  */
-#include "analyze/rank_steps.h"
+#include "analyze/profile/rank_steps.h"
 
 /* Shorter gaps are what a device needs between two kernels that are queued already: 1 to 2 us. */
 static const int64_t MIN_GAP_PS = 3000000;

@@ -2,10 +2,10 @@
  * Inside analyze: the passes in the order they run. Each fills its part of struct analysis from the
  * results of the earlier ones.
  */
-#ifndef KYMO_ANALYZE_PASSES_H
-#define KYMO_ANALYZE_PASSES_H
+#ifndef KYMO_ANALYZE_PROFILE_ANALYSIS_PASSES_H
+#define KYMO_ANALYZE_PROFILE_ANALYSIS_PASSES_H
 
-#include "analyze/analyze.h"
+#include "analyze/profile/analyze.h"
 
 struct facts; /* see facts.h */
 

@@ -1,9 +1,9 @@
 /*
  * Runs the analysis passes in order, and frees the result.
  */
-#include "analyze/analyze.h"
-#include "analyze/facts.h"
-#include "analyze/passes.h"
+#include "analyze/profile/analyze.h"
+#include "analyze/profile/analysis_passes.h"
+#include "analyze/profile/facts.h"
 
 struct text step_origin_name(enum step_origin origin)
 {

@@ -3,11 +3,12 @@
  * program of each kernel, how busy devices and threads were. Reads a source and keeps times and
  * results; names stay in the source's catalog, which must outlive the analysis.
  */
-#ifndef KYMO_ANALYZE_H
-#define KYMO_ANALYZE_H
+#ifndef KYMO_ANALYZE_PROFILE_ANALYZE_H
+#define KYMO_ANALYZE_PROFILE_ANALYZE_H
 
-#include "hardware/hardware.h"
-#include "trace/trace.h"
+#include "analyze/peaks/gpus.h"
+#include "model/model.h"
+#include "neuron/hardware/hardware.h"
 
 #include <stdatomic.h>
 

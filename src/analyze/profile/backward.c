@@ -5,7 +5,7 @@
  * operators of these numbers have the names that the backward pass says it is of. Where the source
  * does not tell the thread (NVTX), calls of the backward pass are known by their names.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <ctype.h>
 

@@ -3,7 +3,7 @@
  * runtimes, of the frameworks above them, and device work that moves data. Names come from the
  * libraries, so one table serves every format; a name that no pattern has is plain.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 enum form {
     EXACTLY,  /* the name */

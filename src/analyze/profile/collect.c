@@ -2,8 +2,8 @@
  * Analysis pass: reads the source once. Times and types go to the in-memory trace; of the args,
  * only those that link events to each other or to programs are kept.
  */
-#include "analyze/facts.h"
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
+#include "analyze/profile/facts.h"
 
 /* The meaning of an arg key. */
 enum role {

@@ -3,7 +3,7 @@
  * from the capture where it has them, otherwise from the table of models, otherwise from
  * architecture, cores and clock.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  * such, and of hosts that compute, afterwards. Costs of one execution come from the program, or
  * from what a TPU says of the operation.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * launched it or from the enclosing program execution; kernels on GPU streams become rows of
  * program executions and operations, as TPU traces contain them.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <assert.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * are on lines of their own, beside the thread that executes the program: the execution is the one
  * that goes on meanwhile, if there is no other.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* An execution on a host; those of a process stand together, by their start. */
 struct span {

@@ -1,8 +1,8 @@
 /*
  * Sums of what args of device work and allocations say.
  */
-#include "analyze/facts.h"
-#include "analyze/findings.h"
+#include "analyze/profile/facts.h"
+#include "analyze/profile/findings.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  * Inside analyze: what the args of device work and of allocations say, summed while they are read,
  * as args are not kept.
  */
-#ifndef KYMO_ANALYZE_FACTS_H
-#define KYMO_ANALYZE_FACTS_H
+#ifndef KYMO_ANALYZE_PROFILE_FACTS_H
+#define KYMO_ANALYZE_PROFILE_FACTS_H
 
-#include "analyze/analyze.h"
+#include "analyze/profile/analyze.h"
 
 /* An event and its length; 0: none. */
 struct long_event {

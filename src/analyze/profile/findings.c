@@ -1,7 +1,7 @@
 /*
  * Analysis pass: findings. Runs the rules, ranks what they say, and keeps their texts.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 #include <stdarg.h>
 #include <stdio.h>

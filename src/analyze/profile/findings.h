@@ -2,10 +2,10 @@
  * Inside analyze: the rules that make findings. Each group of rules has a file; all thresholds are
  * here. docs/findings.md tells users the same.
  */
-#ifndef KYMO_ANALYZE_FINDINGS_H
-#define KYMO_ANALYZE_FINDINGS_H
+#ifndef KYMO_ANALYZE_PROFILE_FINDINGS_H
+#define KYMO_ANALYZE_PROFILE_FINDINGS_H
 
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* Thresholds. Shares are of the steps, or of the time that devices work in where there are none. */
 

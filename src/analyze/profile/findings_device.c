@@ -2,7 +2,7 @@
  * Findings on the work of devices: communication and copies that nothing hides, ranks with more
  * work than others, and devices that are busy enough.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 /* The literals of all types of a class on devices, as a list of SQL; at most a few. */
 static const char *names_of_class(struct rules *rules, enum device_class class)

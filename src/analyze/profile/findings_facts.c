@@ -2,8 +2,8 @@
  * Findings on what args tell: kernels that leave a part of the device unused, copies that are
  * slower than they need be, memory that an allocator reserves and does not use.
  */
-#include "analyze/facts.h"
-#include "analyze/findings.h"
+#include "analyze/profile/facts.h"
+#include "analyze/profile/findings.h"
 
 /* The type with the greatest value of a member of struct work_facts, and the sum over all types. */
 #define SUM_OF(rules, member, top, sum)                                                            \

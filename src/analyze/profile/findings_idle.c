@@ -1,7 +1,7 @@
 /*
  * Findings on idle devices: one for each cause that costs enough.
  */
-#include "analyze/idle.h"
+#include "analyze/profile/idle.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Findings on steps: those that take much longer than the others, and what they did more of.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 /* A step as one process sees it: from the end of the one before, so that what happens between steps
  * counts; on the devices where it has work there. */

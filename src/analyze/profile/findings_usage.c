@@ -2,7 +2,7 @@
  * Findings on when devices are used little. Where there are steps, those that take longer say when;
  * and where most of the time is like that, the causes of idle time say it all.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * step. Otherwise the outermost annotation that takes most time and repeats begins one, or what
  * repeats as often and comes before it: of "load", "forward" and "loss" that is "load".
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 enum { MIN_REPEATS = 3 };
 /* Of all launches, those that steps must have: what repeats beside the program is none. */

@@ -6,7 +6,7 @@
  * device right before it. Of PyTorch, an optimizer tells more than a graph, and a graph more than
  * annotations.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 enum { MIN_RUNS = 3 };
 

@@ -2,7 +2,7 @@
  * What a host lane did in given ranges of time: one walk over the lane, with the stack of events
  * that are open.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 struct open_event {
     int64_t end_ps;

@@ -1,7 +1,7 @@
 /*
  * Why devices were idle: walks the host lanes over the gaps of each device.
  */
-#include "analyze/idle.h"
+#include "analyze/profile/idle.h"
 
 /* A kind of thing that the host did in a gap. */
 struct part_sum {

@@ -2,10 +2,10 @@
  * Inside analyze: why devices were idle. A gap between two pieces of work belongs to the host for
  * as long as the call that launched the second had not returned, and there to what the host did.
  */
-#ifndef KYMO_ANALYZE_IDLE_H
-#define KYMO_ANALYZE_IDLE_H
+#ifndef KYMO_ANALYZE_PROFILE_IDLE_H
+#define KYMO_ANALYZE_PROFILE_IDLE_H
 
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 enum cause {
     CAUSE_HOST,       /* the host did something else, for longer than a launch takes */

@@ -2,7 +2,7 @@
  * Findings on incomplete data: where a capture dropped events of the lanes that a finding rests on,
  * the finding says so. What a device or a thread did then is missing, and looks like idle time.
  */
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 static void add_lanes_of_devices(const struct rules *rules, bool *rests)
 {

@@ -3,7 +3,7 @@
  * and whether they use tensor cores. Names are those of cuBLAS, cuDNN, CUTLASS, rocBLAS and of C++
  * templates; they are looked at once for each event type.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* Of a type: whether it was looked at, whether it uses matrix units, precision, kind of work. */
 enum {

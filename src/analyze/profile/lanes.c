@@ -2,7 +2,7 @@
  * Analysis pass: each lane on its own, in parallel. Sorts events by time, measures busy time, and
  * sums self and total time per event type.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* Of an event's time, from which it is the profiler's own. */
 #define AROUND_PROFILER 0.9

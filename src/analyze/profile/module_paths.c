@@ -3,7 +3,7 @@
  * Hierarchy", "TOP(Net)::forward.conv(Conv2d)::forward". A module has no call of its own then: it
  * has the operators that name it, and those of the modules inside it.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdatomic.h>
 

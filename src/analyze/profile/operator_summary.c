@@ -2,7 +2,7 @@
  * Time on the device by operator, annotation and module: what each launched itself, what its calls
  * launched, and what the backward pass of all that launched.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * other; the call that each launch lies in; and of calls of a backward pass, the call of the
  * forward pass they belong to. Captures without operators cost nothing.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdatomic.h>
 

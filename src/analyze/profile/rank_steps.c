@@ -3,7 +3,7 @@
  * unions of the time in which it computes, communicates and copies; what is neither is idle, by the
  * cause of each gap. And its kernels by step: those that take most time, and the rest as a sum.
  */
-#include "analyze/rank_steps.h"
+#include "analyze/profile/rank_steps.h"
 
 /* Shorter gaps between kernels that were launched already are the device's own. It is the default
  * of HolisticTraceAnalysis, consecutive_kernel_delay = 30: its documentation says nanoseconds, but

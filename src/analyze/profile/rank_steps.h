@@ -2,10 +2,10 @@
  * Inside analyze: what devices did in steps, in the terms in which ranks are compared, and their
  * kernels by step.
  */
-#ifndef KYMO_ANALYZE_RANK_STEPS_H
-#define KYMO_ANALYZE_RANK_STEPS_H
+#ifndef KYMO_ANALYZE_PROFILE_RANK_STEPS_H
+#define KYMO_ANALYZE_PROFILE_RANK_STEPS_H
 
-#include "analyze/step_breakdown.h"
+#include "analyze/profile/step_breakdown.h"
 
 typedef ARRAY(struct rank_kernel) rank_kernel_list;
 typedef ARRAY(struct event_ref) event_ref_list;

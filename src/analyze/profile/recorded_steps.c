@@ -3,7 +3,7 @@
  * own; steps of the same number are one. Events belong to a step by the number of the group that
  * TensorFlow writes on them, or run inside it on the device.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* The number at the end of a step's name: "12", "train 12". */
 static bool number_of(struct text name, int64_t *number)

@@ -5,7 +5,7 @@
  * schedule, so the kernels of a launch are laid beside the schedule: where exactly one stretch fits
  * all of them, each kernel has its operation; otherwise their names alone tell.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 /* What an operation leaves on a stream. */
 enum trace_left {

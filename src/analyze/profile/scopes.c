@@ -2,7 +2,7 @@
  * Scopes of annotations. A kernel's scope is the innermost annotation it was launched in; the
  * outermost one around it is the execution of its program.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdlib.h>
 

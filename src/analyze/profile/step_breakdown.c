@@ -3,9 +3,9 @@
  * most important kind counts, and over what the launching thread did while it was idle. Steps may
  * overlap; each gets what happens in its time.
  */
-#include "analyze/step_breakdown.h"
+#include "analyze/profile/step_breakdown.h"
 
-#include "analyze/findings.h"
+#include "analyze/profile/findings.h"
 
 void breakdown_add(struct breakdown_walk *walk, int64_t from, int64_t to, size_t offset)
 {

@@ -1,10 +1,10 @@
 /*
  * Inside analyze: what devices did in steps, in parts that do not overlap.
  */
-#ifndef KYMO_ANALYZE_STEP_BREAKDOWN_H
-#define KYMO_ANALYZE_STEP_BREAKDOWN_H
+#ifndef KYMO_ANALYZE_PROFILE_STEP_BREAKDOWN_H
+#define KYMO_ANALYZE_PROFILE_STEP_BREAKDOWN_H
 
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 typedef ARRAY(struct step_breakdown) breakdown_list;
 

@@ -3,7 +3,7 @@
  * with an annotated event and contains the events nested in it, the events that consume what those
  * produced, and so on; of torch.profiler also what other threads of the process do meanwhile.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /*
  * Analysis pass: summary figures, from the results of the other passes.
  */
-#include "analyze/passes.h"
+#include "analyze/profile/analysis_passes.h"
 
 #include <math.h>
 #include <stdatomic.h>

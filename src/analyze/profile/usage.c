@@ -2,7 +2,7 @@
  * CPU and memory usage of hosts: counters under the names of the published system profile, in time
  * order.
  */
-#include "analyze/analyze.h"
+#include "analyze/profile/analyze.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * HTTP client over libcurl's easy interface, loaded at run time.
  */
-#include "net/net.h"
+#include "base/http/http.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * net: an HTTP client over libcurl. The library is loaded on first use: other commands neither need
  * it nor pay for the thirty libraries it depends on. Certificates and proxies are left to libcurl.
  */
-#ifndef KYMO_NET_H
-#define KYMO_NET_H
+#ifndef KYMO_BASE_HTTP_HTTP_H
+#define KYMO_BASE_HTTP_HTTP_H
 
 #include "base/base.h"
 

@@ -3,8 +3,8 @@
  * as in Parquet and the timeline index. Reads and writes whole words: 16 bytes after the packed
  * ones must be accessible.
  */
-#ifndef KYMO_WIRE_BITS_H
-#define KYMO_WIRE_BITS_H
+#ifndef KYMO_BASE_WIRE_BITS_H
+#define KYMO_BASE_WIRE_BITS_H
 
 #include <stddef.h>
 #include <stdint.h>

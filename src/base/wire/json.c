@@ -1,7 +1,7 @@
 /*
  * JSON writer: commas, quoting and indentation over an output.
  */
-#include "wire/json.h"
+#include "base/wire/json.h"
 
 #include <assert.h>
 #include <float.h>

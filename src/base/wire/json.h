@@ -2,8 +2,8 @@
  * Streaming JSON writer: the document is never held in memory. Handles commas, quoting, indentation
  * and malformed UTF-8 (replaced by U+FFFD).
  */
-#ifndef KYMO_WIRE_JSON_H
-#define KYMO_WIRE_JSON_H
+#ifndef KYMO_BASE_WIRE_JSON_H
+#define KYMO_BASE_WIRE_JSON_H
 
 #include "base/base.h"
 

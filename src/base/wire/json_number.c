@@ -1,7 +1,7 @@
 /*
  * JSON reader, slow path for numbers: any length and form, and correctly rounded doubles.
  */
-#include "wire/json_read.h"
+#include "base/wire/json_read.h"
 
 #include <math.h>
 #include <stdlib.h>

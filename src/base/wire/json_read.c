@@ -1,7 +1,7 @@
 /*
  * JSON reader: the functions that are not inlined, and writing parsed values back as JSON.
  */
-#include "wire/json_read.h"
+#include "base/wire/json_read.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,10 +12,10 @@
  * Accepts two extensions of JSON: unescaped control characters in strings, and NaN and infinities,
  * as Python and C++ write them.
  */
-#ifndef KYMO_WIRE_JSON_READ_H
-#define KYMO_WIRE_JSON_READ_H
+#ifndef KYMO_BASE_WIRE_JSON_READ_H
+#define KYMO_BASE_WIRE_JSON_READ_H
 
-#include "wire/json.h"
+#include "base/wire/json.h"
 
 enum { JSON_MAX_READ_DEPTH = 512 }; /* maximum nesting depth of one value */
 

@@ -1,9 +1,9 @@
 /*
  * InfluxDB line protocol writer: escaping of names and of text values.
  */
-#include "wire/line_protocol.h"
+#include "base/wire/line_protocol.h"
 
-#include "wire/json.h"
+#include "base/wire/json.h"
 
 #include <assert.h>
 #include <math.h>

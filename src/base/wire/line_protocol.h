@@ -9,8 +9,8 @@
  * before a quote or at the end cannot be expressed: it becomes the full-width backslash U+FF3C.
  * Long names are truncated. In text values only malformed UTF-8 is replaced, by U+FFFD.
  */
-#ifndef KYMO_WIRE_LINE_PROTOCOL_H
-#define KYMO_WIRE_LINE_PROTOCOL_H
+#ifndef KYMO_BASE_WIRE_LINE_PROTOCOL_H
+#define KYMO_BASE_WIRE_LINE_PROTOCOL_H
 
 #include "base/base.h"
 

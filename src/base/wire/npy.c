@@ -1,7 +1,7 @@
 /*
  * Reads the header of .npy files.
  */
-#include "wire/npy.h"
+#include "base/wire/npy.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * NumPy's .npy files: "\x93NUMPY", a version, the length of a header, a Python dictionary as the
  * header, the elements.
  */
-#ifndef KYMO_WIRE_NPY_H
-#define KYMO_WIRE_NPY_H
+#ifndef KYMO_BASE_WIRE_NPY_H
+#define KYMO_BASE_WIRE_NPY_H
 
 #include "base/base.h"
 

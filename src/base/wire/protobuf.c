@@ -1,7 +1,7 @@
 /*
  * Protobuf wire format: the functions that are not inlined, and the writer.
  */
-#include "wire/protobuf.h"
+#include "base/wire/protobuf.h"
 
 #include <assert.h>
 

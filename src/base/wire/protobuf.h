@@ -8,8 +8,8 @@
  *         switch (field.tag) { case PB_TAG(1, PB_BYTES): ...field.bytes...; }
  *     if (in.problem) ...in.at is the position...
  */
-#ifndef KYMO_WIRE_PROTOBUF_H
-#define KYMO_WIRE_PROTOBUF_H
+#ifndef KYMO_BASE_WIRE_PROTOBUF_H
+#define KYMO_BASE_WIRE_PROTOBUF_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * Decompression and compression with zlib and libzstd.
  */
-#include "wire/stream.h"
+#include "base/wire/stream.h"
 
 #include <zlib.h>
 #include <zstd.h>

@@ -2,8 +2,8 @@
  * Compressed streams: gzip (including several members) and zstd (including several frames),
  * recognised by their magic numbers. Uncompressed data passes through.
  */
-#ifndef KYMO_WIRE_STREAM_H
-#define KYMO_WIRE_STREAM_H
+#ifndef KYMO_BASE_WIRE_STREAM_H
+#define KYMO_BASE_WIRE_STREAM_H
 
 #include "base/base.h"
 

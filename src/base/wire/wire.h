@@ -4,15 +4,15 @@
  * ranges and check every length; writers append to outputs. The protobuf part needs libc alone;
  * compressed streams need zlib and libzstd.
  */
-#ifndef KYMO_WIRE_H
-#define KYMO_WIRE_H
+#ifndef KYMO_BASE_WIRE_WIRE_H
+#define KYMO_BASE_WIRE_WIRE_H
 
-#include "wire/bits.h"
-#include "wire/json.h"
-#include "wire/json_read.h"
-#include "wire/line_protocol.h"
-#include "wire/npy.h"
-#include "wire/protobuf.h"
-#include "wire/stream.h"
+#include "base/wire/bits.h"
+#include "base/wire/json.h"
+#include "base/wire/json_read.h"
+#include "base/wire/line_protocol.h"
+#include "base/wire/npy.h"
+#include "base/wire/protobuf.h"
+#include "base/wire/stream.h"
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Reads addresses and makes the names of files of them.
  */
-#include "remote/addresses.h"
+#include "capture/client/addresses.h"
 
-#include "remote/remote.h"
+#include "capture/client/remote.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /*
  * Addresses of servers: HOST:PORT, with IPv6 addresses in brackets.
  */
-#ifndef KYMO_REMOTE_ADDRESSES_H
-#define KYMO_REMOTE_ADDRESSES_H
+#ifndef KYMO_CAPTURE_CLIENT_ADDRESSES_H
+#define KYMO_CAPTURE_CLIENT_ADDRESSES_H
 
 #include "base/base.h"
 

@@ -2,9 +2,9 @@
  * A reader of ProfileResponse that may be interrupted after any byte. Fields: 6 tool_data, 7
  * empty_trace, 8 xspace. Several of field 8 are one profile: messages are merged by concatenation.
  */
-#include "remote/answer.h"
+#include "capture/client/answer.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 enum { RESPONSE_EMPTY_TRACE = 7, RESPONSE_XSPACE = 8, LAST_SHIFT = 63 };
 

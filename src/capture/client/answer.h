@@ -2,8 +2,8 @@
  * The answer to a Profile call, as it comes: a gRPC message with a ProfileResponse, whose profile
  * goes to a file without its envelope.
  */
-#ifndef KYMO_REMOTE_ANSWER_H
-#define KYMO_REMOTE_ANSWER_H
+#ifndef KYMO_CAPTURE_CLIENT_ANSWER_H
+#define KYMO_CAPTURE_CLIENT_ANSWER_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /*
  * gRPC by HTTP/2: the message is a body with a prefix, the status comes in trailers.
  */
-#include "remote/call.h"
+#include "capture/client/call.h"
 
-#include "net/net.h"
+#include "base/http/http.h"
 
 #include <stdio.h>
 #include <stdlib.h>

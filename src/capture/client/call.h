@@ -1,10 +1,10 @@
 /*
  * Calls of ProfilerService, and what their status says.
  */
-#ifndef KYMO_REMOTE_CALL_H
-#define KYMO_REMOTE_CALL_H
+#ifndef KYMO_CAPTURE_CLIENT_CALL_H
+#define KYMO_CAPTURE_CLIENT_CALL_H
 
-#include "remote/answer.h"
+#include "capture/client/answer.h"
 
 /* Of gRPC; those that are not named are only printed. */
 enum grpc_status {

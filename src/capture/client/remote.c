@@ -1,11 +1,11 @@
 /*
  * A session: its directory, a thread for each host, retries, and the end on request.
  */
-#include "remote/remote.h"
+#include "capture/client/remote.h"
 
-#include "remote/addresses.h"
-#include "remote/call.h"
-#include "remote/settings.h"
+#include "capture/client/addresses.h"
+#include "capture/client/call.h"
+#include "capture/client/settings.h"
 
 #include <errno.h>
 #include <limits.h>

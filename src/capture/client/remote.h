@@ -3,8 +3,8 @@
  * jax.profiler.start_server and kymo_serve provide. All hosts are asked at once, each by a thread;
  * answers are written to files as they come.
  */
-#ifndef KYMO_REMOTE_H
-#define KYMO_REMOTE_H
+#ifndef KYMO_CAPTURE_CLIENT_REMOTE_H
+#define KYMO_CAPTURE_CLIENT_REMOTE_H
 
 #include "base/base.h"
 

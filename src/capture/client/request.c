@@ -1,8 +1,8 @@
 /*
  * The requests. Field numbers are those of profiler_service.proto and profiler_options.proto.
  */
-#include "remote/settings.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "capture/client/settings.h"
 
 enum { MAX_EVENTS = 1000000, GRPC_PREFIX = 5 };
 

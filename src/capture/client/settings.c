@@ -2,10 +2,10 @@
  * Settings as KEY=VALUE: the ones all servers know, gpu_* as XLA's tracer takes them, tpu_* as they
  * are.
  */
-#include "remote/settings.h"
+#include "capture/client/settings.h"
 
-#include "gpu/gpu.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "capture/cuda/options/gpu_options.h"
 
 #include <errno.h>
 #include <stdio.h>

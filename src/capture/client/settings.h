@@ -1,8 +1,8 @@
 /*
  * Settings of a remote capture: levels, options of devices, and what the request is made of.
  */
-#ifndef KYMO_REMOTE_SETTINGS_H
-#define KYMO_REMOTE_SETTINGS_H
+#ifndef KYMO_CAPTURE_CLIENT_SETTINGS_H
+#define KYMO_CAPTURE_CLIENT_SETTINGS_H
 
 #include "base/base.h"
 

@@ -2,13 +2,13 @@
  * Buffers go from CUPTI into a queue on whatever thread it hands them over; their records become
  * rows on ours.
  */
-#include "cuda/activity.h"
+#include "capture/cuda/activity.h"
 
-#include "cuda/calls.h"
-#include "cuda/counters.h"
-#include "cuda/pm_sampling.h"
-#include "cuda/say.h"
-#include "cuda/trace_file.h"
+#include "capture/cuda/calls.h"
+#include "capture/cuda/counters.h"
+#include "capture/cuda/pm_sampling.h"
+#include "capture/cuda/say.h"
+#include "capture/cuda/trace_file.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

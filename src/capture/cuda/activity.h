@@ -1,12 +1,12 @@
 /*
  * Activity records of CUPTI: which are asked for, and their way into the capture.
  */
-#ifndef KYMO_CUDA_ACTIVITY_H
-#define KYMO_CUDA_ACTIVITY_H
+#ifndef KYMO_CAPTURE_CUDA_ACTIVITY_H
+#define KYMO_CAPTURE_CUDA_ACTIVITY_H
 
-#include "cuda/buffers.h"
-#include "cuda/cupti.h"
-#include "gpu/gpu.h"
+#include "capture/cuda/buffers.h"
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/options/gpu_options.h"
 
 /* Registers the buffers and enables what the level of detail needs; false when CUPTI refuses:
  * `problem` says why. */

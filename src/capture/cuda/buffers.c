@@ -1,9 +1,9 @@
 /*
  * A list of free buffers, linked through their first bytes, and the queue.
  */
-#include "cuda/buffers.h"
+#include "capture/cuda/buffers.h"
 
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * are full wait in a queue for the thread that decodes them, so that a thread of the program that
  * hands one over does nothing but put it there.
  */
-#ifndef KYMO_CUDA_BUFFERS_H
-#define KYMO_CUDA_BUFFERS_H
+#ifndef KYMO_CAPTURE_CUDA_BUFFERS_H
+#define KYMO_CAPTURE_CUDA_BUFFERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

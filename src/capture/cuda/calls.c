@@ -2,9 +2,9 @@
  * CUPTI numbers calls; the numbers of launches are known, those of names are looked up. Its names
  * have the version in which a call got its present form: cudaMalloc_v3020.
  */
-#include "cuda/calls.h"
+#include "capture/cuda/calls.h"
 
-#include "cuda/say.h"
+#include "capture/cuda/say.h"
 
 #include <string.h>
 

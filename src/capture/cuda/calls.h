@@ -1,10 +1,10 @@
 /*
  * Which calls of CUDA are recorded: those that launch work, and those the user names.
  */
-#ifndef KYMO_CUDA_CALLS_H
-#define KYMO_CUDA_CALLS_H
+#ifndef KYMO_CAPTURE_CUDA_CALLS_H
+#define KYMO_CAPTURE_CUDA_CALLS_H
 
-#include "cuda/cupti.h"
+#include "capture/cuda/cupti.h"
 
 /* Looks up the names, which commas separate; NULL: none. Says which are no calls. `attached`: the
  * program has used CUDA before. */

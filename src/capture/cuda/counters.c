@@ -1,12 +1,12 @@
 /*
  * The thread begins with the first device, which CUPTI tells of, and has NVML alone to itself.
  */
-#include "cuda/counters.h"
+#include "capture/cuda/counters.h"
 
-#include "cuda/nvml.h"
-#include "cuda/say.h"
-#include "cuda/ticker.h"
-#include "cuda/trace_file.h"
+#include "capture/cuda/nvml.h"
+#include "capture/cuda/say.h"
+#include "capture/cuda/ticker.h"
+#include "capture/cuda/trace_file.h"
 
 #include <string.h>
 

@@ -2,11 +2,11 @@
  * Power, clocks, temperature, memory, utilization and links of the devices, sampled at intervals by
  * a thread of its own: NVML may take its time, and windows and buffers do not wait for it.
  */
-#ifndef KYMO_CUDA_COUNTERS_H
-#define KYMO_CUDA_COUNTERS_H
+#ifndef KYMO_CAPTURE_CUDA_COUNTERS_H
+#define KYMO_CAPTURE_CUDA_COUNTERS_H
 
-#include "cuda/cupti.h"
-#include "gpu/gpu.h"
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/options/gpu_options.h"
 
 /* Without a thread or NVML there are no counters; one sentence says so. */
 void counters_start(const struct gpu_options *options);

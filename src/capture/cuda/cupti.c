@@ -2,7 +2,7 @@
  * Finds CUPTI: the one the program has loaded, or else the one beside the CUDA libraries it has
  * loaded (pip packages and toolkits), or that of the system.
  */
-#include "cuda/cupti.h"
+#include "capture/cuda/cupti.h"
 
 #include <dlfcn.h>
 #include <limits.h>

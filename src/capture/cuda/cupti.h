@@ -3,10 +3,10 @@
  * nor its library are needed to build: the library is the one the program's CUDA has, found at run
  * time. Records only ever grow at their end: what is declared is what CUDA 12 and 13 share.
  */
-#ifndef KYMO_CUDA_CUPTI_H
-#define KYMO_CUDA_CUPTI_H
+#ifndef KYMO_CAPTURE_CUDA_CUPTI_H
+#define KYMO_CAPTURE_CUDA_CUPTI_H
 
-#include "cuda/cupti_pm.h"
+#include "capture/cuda/cupti_pm.h"
 
 #include <assert.h>
 #include <stdbool.h>

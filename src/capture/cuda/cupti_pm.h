@@ -2,8 +2,8 @@
  * What is used of CUPTI's sampling of hardware counters, since CUDA 12.6: parameters are structures
  * that begin with their size, which tells the library's version what it may read of them.
  */
-#ifndef KYMO_CUDA_CUPTI_PM_H
-#define KYMO_CUDA_CUPTI_PM_H
+#ifndef KYMO_CAPTURE_CUDA_CUPTI_PM_H
+#define KYMO_CAPTURE_CUDA_CUPTI_PM_H
 
 #include <assert.h>
 #include <stddef.h>

@@ -4,12 +4,12 @@
  * them later. The threads that make nodes put them on a list: they do not wait while the file is
  * written, unless the list is full.
  */
-#include "cuda/graphs.h"
+#include "capture/cuda/graphs.h"
 
-#include "cuda/nvtx.h"
-#include "cuda/say.h"
-#include "cuda/trace_file.h"
-#include "record/lock.h"
+#include "capture/cuda/nvtx.h"
+#include "capture/cuda/say.h"
+#include "capture/cuda/trace_file.h"
+#include "capture/recorder/lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
  * Nodes of CUDA graphs and the operations they were made for.
  */
-#ifndef KYMO_CUDA_GRAPHS_H
-#define KYMO_CUDA_GRAPHS_H
+#ifndef KYMO_CAPTURE_CUDA_GRAPHS_H
+#define KYMO_CAPTURE_CUDA_GRAPHS_H
 
-#include "cuda/cupti.h"
+#include "capture/cuda/cupti.h"
 
 /* Subscribes, which no other tool of the process may have done, and with `nodes` asks CUPTI to tell
  * of nodes as they are made. False when it cannot: `problem` says why. */

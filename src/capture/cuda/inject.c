@@ -4,16 +4,16 @@
  * program ends; a call after the next capture has begun lets it record that too. A program that has
  * used CUDA before loads it itself and calls kymo_cuda_attach.
  */
-#include "cuda/activity.h"
-#include "cuda/buffers.h"
-#include "cuda/counters.h"
-#include "cuda/cupti.h"
-#include "cuda/graphs.h"
-#include "cuda/pm_sampling.h"
-#include "cuda/say.h"
-#include "cuda/trace_file.h"
-#include "cuda/worker.h"
-#include "record/lock.h"
+#include "capture/cuda/activity.h"
+#include "capture/cuda/buffers.h"
+#include "capture/cuda/counters.h"
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/graphs.h"
+#include "capture/cuda/pm_sampling.h"
+#include "capture/cuda/say.h"
+#include "capture/cuda/trace_file.h"
+#include "capture/cuda/worker.h"
+#include "capture/recorder/lock.h"
 
 #include <kymo/kymo.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * The table of NVML's functions, and a counter for each of what they tell.
  */
-#include "cuda/nvml.h"
+#include "capture/cuda/nvml.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

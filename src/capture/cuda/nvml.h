@@ -3,8 +3,8 @@
  * needed: it comes with the driver and is found at run time. Its functions may take milliseconds;
  * the throughput of PCIe is measured for 20.
  */
-#ifndef KYMO_CUDA_NVML_H
-#define KYMO_CUDA_NVML_H
+#ifndef KYMO_CAPTURE_CUDA_NVML_H
+#define KYMO_CAPTURE_CUDA_NVML_H
 
 #include <assert.h>
 #include <stdbool.h>

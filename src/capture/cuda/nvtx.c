@@ -3,14 +3,14 @@
  * program that runs with NVTX_INJECTION64_PATH, and puts functions of its own in the program's
  * tables. What is declared here is NVTX's interface, which versions 2 and 3 share.
  */
-#include "cuda/nvtx.h"
+#include "capture/cuda/nvtx.h"
 
-#include "cuda/nvtx_names.h"
-#include "cuda/nvtx_payload.h"
-#include "cuda/python_lines.h"
-#include "cuda/torch_ranges.h"
-#include "gpu/gpu.h"
-#include "record/lock.h"
+#include "capture/cuda/nvtx_names.h"
+#include "capture/cuda/nvtx_payload.h"
+#include "capture/cuda/options/gpu_options.h"
+#include "capture/cuda/python_lines.h"
+#include "capture/cuda/torch_ranges.h"
+#include "capture/recorder/lock.h"
 
 #include <kymo/kymo.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /*
  * Names are added under a lock, and read without one: what is in a list stays as it is.
  */
-#include "cuda/nvtx_names.h"
+#include "capture/cuda/nvtx_names.h"
 
 #include "base/base.h"
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

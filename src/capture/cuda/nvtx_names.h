@@ -2,8 +2,8 @@
  * What programs name once with NVTX: domains, strings, categories. They live as long as the
  * program.
  */
-#ifndef KYMO_CUDA_NVTX_NAMES_H
-#define KYMO_CUDA_NVTX_NAMES_H
+#ifndef KYMO_CAPTURE_CUDA_NVTX_NAMES_H
+#define KYMO_CAPTURE_CUDA_NVTX_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>

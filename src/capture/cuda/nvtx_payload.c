@@ -2,9 +2,9 @@
  * Schemas are kept in a list that only grows: annotations read it without a lock. Declared here is
  * NVTX's interface for extensions, whose entry point is InitializeInjectionNvtxExtension.
  */
-#include "cuda/nvtx_payload.h"
+#include "capture/cuda/nvtx_payload.h"
 
-#include "gpu/gpu.h"
+#include "capture/cuda/options/gpu_options.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

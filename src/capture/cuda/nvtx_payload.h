@@ -2,8 +2,8 @@
  * Payloads with a layout: programs register schemas (NVTX's payload extension), NCCL those of its
  * calls, and their annotations then carry structures.
  */
-#ifndef KYMO_CUDA_NVTX_PAYLOAD_H
-#define KYMO_CUDA_NVTX_PAYLOAD_H
+#ifndef KYMO_CAPTURE_CUDA_NVTX_PAYLOAD_H
+#define KYMO_CAPTURE_CUDA_NVTX_PAYLOAD_H
 
 #include <kymo/kymo.h>
 #include <stddef.h>

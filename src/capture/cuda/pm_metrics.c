@@ -2,10 +2,10 @@
  * A metric is taken if all that are taken can still be sampled in one pass: CUPTI is asked after
  * each.
  */
-#include "cuda/pm_metrics.h"
+#include "capture/cuda/pm_metrics.h"
 
-#include "cuda/say.h"
-#include "gpu/gpu.h"
+#include "capture/cuda/options/gpu_options.h"
+#include "capture/cuda/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>

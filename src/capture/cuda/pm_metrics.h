@@ -2,10 +2,10 @@
  * Which hardware counters of a device are sampled: those that are wanted, as far as it has them and
  * they fit into one pass.
  */
-#ifndef KYMO_CUDA_PM_METRICS_H
-#define KYMO_CUDA_PM_METRICS_H
+#ifndef KYMO_CAPTURE_CUDA_PM_METRICS_H
+#define KYMO_CAPTURE_CUDA_PM_METRICS_H
 
-#include "cuda/cupti.h"
+#include "capture/cuda/cupti.h"
 
 enum { PM_MOST_METRICS = 64 };
 

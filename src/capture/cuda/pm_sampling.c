@@ -3,12 +3,12 @@
  * full; the thread has CUPTI decode them into counter data, and evaluates the metrics of each.
  * Times are of our clock, as those of activities.
  */
-#include "cuda/pm_sampling.h"
+#include "capture/cuda/pm_sampling.h"
 
-#include "cuda/pm_metrics.h"
-#include "cuda/say.h"
-#include "cuda/ticker.h"
-#include "cuda/trace_file.h"
+#include "capture/cuda/pm_metrics.h"
+#include "capture/cuda/say.h"
+#include "capture/cuda/ticker.h"
+#include "capture/cuda/trace_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * Hardware counters, sampled by the devices themselves at short intervals (CUPTI's PM sampling); a
  * thread of its own reads the samples.
  */
-#ifndef KYMO_CUDA_PM_SAMPLING_H
-#define KYMO_CUDA_PM_SAMPLING_H
+#ifndef KYMO_CAPTURE_CUDA_PM_SAMPLING_H
+#define KYMO_CAPTURE_CUDA_PM_SAMPLING_H
 
-#include "cuda/cupti.h"
-#include "gpu/gpu.h"
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/options/gpu_options.h"
 
 /* Does nothing where no metrics are wanted. What a device cannot do, one sentence says. */
 void pm_sampling_start(const struct cupti *cupti, const struct gpu_options *options);

@@ -4,9 +4,9 @@
  * its operators: after a few such waits no more lines are asked for. Code objects that were seen
  * are kept, so that what is known of them stays true.
  */
-#include "cuda/python_lines.h"
+#include "capture/cuda/python_lines.h"
 
-#include "cuda/say.h"
+#include "capture/cuda/say.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * Which line of the program's Python the calling thread is in. Python is found at run time; a
  * program without it has no lines.
  */
-#ifndef KYMO_CUDA_PYTHON_LINES_H
-#define KYMO_CUDA_PYTHON_LINES_H
+#ifndef KYMO_CAPTURE_CUDA_PYTHON_LINES_H
+#define KYMO_CAPTURE_CUDA_PYTHON_LINES_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /*
  * A line is one write, so that lines of several processes do not mix.
  */
-#include "cuda/say.h"
+#include "capture/cuda/say.h"
 
 #include <stdarg.h>
 #include <stdio.h>

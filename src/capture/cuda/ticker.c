@@ -1,7 +1,7 @@
 /*
  * Times are those of the monotonic clock: the condition waits by it.
  */
-#include "cuda/ticker.h"
+#include "capture/cuda/ticker.h"
 
 #include <errno.h>
 #include <time.h>

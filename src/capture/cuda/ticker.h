@@ -1,10 +1,10 @@
 /*
  * A thread that does something again and again until it is stopped; counters of all kinds have one.
  */
-#ifndef KYMO_CUDA_TICKER_H
-#define KYMO_CUDA_TICKER_H
+#ifndef KYMO_CAPTURE_CUDA_TICKER_H
+#define KYMO_CAPTURE_CUDA_TICKER_H
 
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /*
  * A text is PyTorch's when what follows its ", op_id = " is as PyTorch writes it.
  */
-#include "cuda/torch_ranges.h"
+#include "capture/cuda/torch_ranges.h"
 
 #include <string.h>
 

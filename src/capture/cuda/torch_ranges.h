@@ -3,8 +3,8 @@
  * sizes = [[64, 512], [512, 512]], input_op_ids = [(33,0)]". They differ from call to call, so that
  * as names they would fill the file of names.
  */
-#ifndef KYMO_CUDA_TORCH_RANGES_H
-#define KYMO_CUDA_TORCH_RANGES_H
+#ifndef KYMO_CAPTURE_CUDA_TORCH_RANGES_H
+#define KYMO_CAPTURE_CUDA_TORCH_RANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

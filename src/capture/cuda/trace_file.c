@@ -2,10 +2,10 @@
  * Pieces of gpu_trace.pb: definitions as they come, and tables whose columns grow in buffers of
  * their own, until one is full or the piece is asked for.
  */
-#include "cuda/trace_file.h"
+#include "capture/cuda/trace_file.h"
 
-#include "record/encode.h"
-#include "record/lock.h"
+#include "capture/recorder/encode.h"
+#include "capture/recorder/lock.h"
 
 #include <fcntl.h>
 #include <kymo/kymo.h>

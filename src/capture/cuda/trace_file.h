@@ -3,11 +3,11 @@
  * written once, and activities in columns. Memory is bounded and allocated when a capture begins.
  * The caller holds trace_file_lock.
  */
-#ifndef KYMO_CUDA_TRACE_FILE_H
-#define KYMO_CUDA_TRACE_FILE_H
+#ifndef KYMO_CAPTURE_CUDA_TRACE_FILE_H
+#define KYMO_CAPTURE_CUDA_TRACE_FILE_H
 
-#include "cuda/cupti.h"
-#include "gpu/gpu.h"
+#include "capture/cuda/cupti.h"
+#include "capture/cuda/options/gpu_options.h"
 
 /* Tables: the fields of GpuTrace. */
 enum trace_table {

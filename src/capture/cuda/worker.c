@@ -2,13 +2,13 @@
  * It wakes with a buffer, and at times: twice a second what has ended is handed over and written,
  * so that a program that is killed loses half a second at most.
  */
-#include "cuda/worker.h"
+#include "capture/cuda/worker.h"
 
-#include "cuda/activity.h"
-#include "cuda/buffers.h"
-#include "cuda/graphs.h"
-#include "cuda/trace_file.h"
-#include "record/lock.h"
+#include "capture/cuda/activity.h"
+#include "capture/cuda/buffers.h"
+#include "capture/cuda/graphs.h"
+#include "capture/cuda/trace_file.h"
+#include "capture/recorder/lock.h"
 
 #include <stdatomic.h>
 #include <time.h>

@@ -2,10 +2,10 @@
  * The thread of libkymo-cuda: decodes what CUPTI has handed over, has it hand over more, and opens
  * and closes the windows of a sampled capture.
  */
-#ifndef KYMO_CUDA_WORKER_H
-#define KYMO_CUDA_WORKER_H
+#ifndef KYMO_CAPTURE_CUDA_WORKER_H
+#define KYMO_CAPTURE_CUDA_WORKER_H
 
-#include "gpu/gpu.h"
+#include "capture/cuda/options/gpu_options.h"
 
 /* False when there is no thread to be had. */
 bool worker_start(const struct gpu_options *options);

@@ -2,8 +2,8 @@
  * events: the runtime's event types, and filters by type and core. Needs libc alone; it is linked
  * into every library that records.
  */
-#ifndef KYMO_EVENTS_H
-#define KYMO_EVENTS_H
+#ifndef KYMO_CAPTURE_EVENTS_EVENTS_H
+#define KYMO_CAPTURE_EVENTS_EVENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 enum event_type {
 #define PUBLISHED(name, group) EVENT_##name,
 #define CALL(name)             EVENT_##name,
-#include "events/types.def"
+#include "capture/events/types.def"
     EVENT_TYPES
 };
 
@@ -22,7 +22,7 @@ enum event_type {
 enum {
     EVENT_PUBLISHED = 0
 #define PUBLISHED(name, group) +1
-#include "events/types.def"
+#include "capture/events/types.def"
 };
 
 enum event_group { EVENT_SOFTWARE, EVENT_HARDWARE, EVENT_GROUPS };

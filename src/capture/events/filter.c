@@ -2,7 +2,7 @@
  * Parses event filters from environment variables into bit sets. Invalid items are reported and
  * ignored; they never prevent a capture.
  */
-#include "events/events.h"
+#include "capture/events/events.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,19 +1,19 @@
 /*
  * Event types by number and by name.
  */
-#include "events/events.h"
+#include "capture/events/events.h"
 
 #include <string.h>
 
 static const char *const names[] = {
 #define PUBLISHED(name, group) #name,
 #define CALL(name)             #name,
-#include "events/types.def"
+#include "capture/events/types.def"
 };
 
 static const uint8_t groups[EVENT_TYPES] = {
 #define PUBLISHED(name, group) [EVENT_##name] = EVENT_##group,
-#include "events/types.def"
+#include "capture/events/types.def"
 };
 
 static const struct {
@@ -21,7 +21,7 @@ static const struct {
     enum event_type type;
 } aliases[] = {
 #define ALIAS(spelling, name) {#spelling, EVENT_##name},
-#include "events/types.def"
+#include "capture/events/types.def"
 };
 
 const char *event_type_name(enum event_type type)

@@ -1,7 +1,7 @@
 /*
  * Resolves the runtime's functions.
  */
-#include "interpose/call.h"
+#include "capture/neuron/call.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
  * An intercepted call: the real function, and the two events around it.
  */
-#ifndef KYMO_INTERPOSE_CALL_H
-#define KYMO_INTERPOSE_CALL_H
+#ifndef KYMO_CAPTURE_NEURON_CALL_H
+#define KYMO_CAPTURE_NEURON_CALL_H
 
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 #include <nrt/nrt_status.h>
 

@@ -3,10 +3,10 @@
  * call of the real function, a stop event. The result and errno are those of the real function.
  * Without a capture, only the handles are tracked.
  */
-#include "interpose/call.h"
-#include "interpose/objects.h"
-#include "interpose/requests.h"
-#include "interpose/systrace.h"
+#include "capture/neuron/call.h"
+#include "capture/neuron/objects.h"
+#include "capture/neuron/requests.h"
+#include "capture/neuron/systrace.h"
 
 #include <errno.h>
 
@@ -149,4 +149,4 @@ static void request_completed(NRT_STATUS status, uint64_t sequence, const bool *
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-#include "interpose/calls.def"
+#include "capture/neuron/calls.def"

@@ -2,9 +2,9 @@
  * Fetched events. Members of "data" and members of an event that have no meaning here become args;
  * lists and objects in them become texts.
  */
-#include "interpose/fetched.h"
+#include "capture/neuron/fetched.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <string.h>
 

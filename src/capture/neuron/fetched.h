@@ -2,10 +2,10 @@
  * Reads what nrt_sys_trace_fetch_events returns: a JSON object with a list "events". It comes from
  * another vendor's library, so nothing about it is taken for granted. Nothing is allocated.
  */
-#ifndef KYMO_INTERPOSE_FETCHED_H
-#define KYMO_INTERPOSE_FETCHED_H
+#ifndef KYMO_CAPTURE_NEURON_FETCHED_H
+#define KYMO_CAPTURE_NEURON_FETCHED_H
 
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 enum {
     FETCHED_TEXT = 2048,                                     /* of one text; the rest is cut */

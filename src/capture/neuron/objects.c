@@ -2,7 +2,7 @@
  * Hash tables of handles with linear probing, each with its own lock to keep contention low,
  * whose holder reaches no cancellation point.
  */
-#include "interpose/objects.h"
+#include "capture/neuron/objects.h"
 
 #include <pthread.h>
 #include <stdlib.h>

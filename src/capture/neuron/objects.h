@@ -2,8 +2,8 @@
  * The runtime's handles: core, size and name of a model or tensor, as of its creation. Tracked
  * whether a capture is running or not, as one may start later.
  */
-#ifndef KYMO_INTERPOSE_OBJECTS_H
-#define KYMO_INTERPOSE_OBJECTS_H
+#ifndef KYMO_CAPTURE_NEURON_OBJECTS_H
+#define KYMO_CAPTURE_NEURON_OBJECTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
  * The interposer in the life of its process: loading and fork.
  */
-#include "interpose/objects.h"
-#include "interpose/requests.h"
-#include "interpose/systrace.h"
-#include "record/lock.h"
+#include "capture/neuron/objects.h"
+#include "capture/neuron/requests.h"
+#include "capture/neuron/systrace.h"
+#include "capture/recorder/lock.h"
 
 #include <pthread.h>
 

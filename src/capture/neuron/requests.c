@@ -3,7 +3,7 @@
  * for completion: then new requests replace the oldest in their row, whose events stay without an
  * end. The lock's holder reaches no cancellation point.
  */
-#include "interpose/requests.h"
+#include "capture/neuron/requests.h"
 
 #include <pthread.h>
 

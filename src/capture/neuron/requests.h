@@ -2,10 +2,10 @@
  * Pending asynchronous requests: each becomes an event, from the return of the call that scheduled
  * it to the nrta_is_completed call that reports its completion.
  */
-#ifndef KYMO_INTERPOSE_REQUESTS_H
-#define KYMO_INTERPOSE_REQUESTS_H
+#ifndef KYMO_CAPTURE_NEURON_REQUESTS_H
+#define KYMO_CAPTURE_NEURON_REQUESTS_H
 
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 void requests_begin(uint64_t sequence, enum event_type operation, uint32_t core, int queue);
 /* Ignores a sequence that was not begun, or has ended. */

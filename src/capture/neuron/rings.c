@@ -2,10 +2,10 @@
  * Event rings in memory. Any thread may write to a core's ring, so each has a lock, which also
  * prevents the ring from being freed while in use. Its holder reaches no cancellation point.
  */
-#include "nrt/rings.h"
+#include "capture/neuron/rings.h"
 
-#include "record/lock.h"
-#include "record/wall_clock.h"
+#include "capture/recorder/lock.h"
+#include "capture/recorder/wall_clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

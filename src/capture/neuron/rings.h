@@ -2,10 +2,10 @@
  * The rings of nrt_sys_trace_start: one for each enabled core, and one for events without a core.
  * They are in process memory; pages are allocated as they are first written.
  */
-#ifndef KYMO_NRT_RINGS_H
-#define KYMO_NRT_RINGS_H
+#ifndef KYMO_CAPTURE_NEURON_RINGS_H
+#define KYMO_CAPTURE_NEURON_RINGS_H
 
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 enum {
     RINGS_CORES = 128,       /* maximum cores of a host */

@@ -2,11 +2,11 @@
  * The runtime's trace: who has it, and the thread that fetches. The lock is held while the runtime
  * is asked for something on its own behalf, so that nrt_close, fork and exit wait for that.
  */
-#include "interpose/systrace.h"
+#include "capture/neuron/systrace.h"
 
-#include "interpose/systrace_api.h"
-#include "interpose/taken.h"
-#include "record/lock.h"
+#include "capture/neuron/systrace_api.h"
+#include "capture/neuron/taken.h"
+#include "capture/recorder/lock.h"
 
 #include <errno.h>
 #include <nrt/nrt_sys_trace.h>

@@ -6,10 +6,10 @@
  * The program may trace, too: its own trace takes the place of this one, from its start to its
  * stop. What it fetches is recorded on the way to it; calls are recorded by their wrappers.
  */
-#ifndef KYMO_INTERPOSE_SYSTRACE_H
-#define KYMO_INTERPOSE_SYSTRACE_H
+#ifndef KYMO_CAPTURE_NEURON_SYSTRACE_H
+#define KYMO_CAPTURE_NEURON_SYSTRACE_H
 
-#include "interpose/call.h"
+#include "capture/neuron/call.h"
 
 void systrace_prepare(void); /* when the library is loaded */
 

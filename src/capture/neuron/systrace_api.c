@@ -1,9 +1,9 @@
 /*
  * Looks up and calls the functions of a runtime's trace.
  */
-#include "interpose/systrace_api.h"
+#include "capture/neuron/systrace_api.h"
 
-#include "interpose/call.h"
+#include "capture/neuron/call.h"
 
 #include <dlfcn.h>
 #include <string.h>

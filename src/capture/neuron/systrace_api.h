@@ -1,10 +1,10 @@
 /*
  * The runtime's functions of nrt_sys_trace.h, by their names after nrt_sys_trace_.
  */
-#ifndef KYMO_INTERPOSE_SYSTRACE_API_H
-#define KYMO_INTERPOSE_SYSTRACE_API_H
+#ifndef KYMO_CAPTURE_NEURON_SYSTRACE_API_H
+#define KYMO_CAPTURE_NEURON_SYSTRACE_API_H
 
-#include "events/events.h"
+#include "capture/events/events.h"
 
 #include <nrt/nrt_sys_trace.h>
 

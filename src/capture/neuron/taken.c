@@ -2,10 +2,10 @@
  * Fetched events on their way into the capture: types by their current names, times from the
  * runtime's clock to the capture's.
  */
-#include "interpose/taken.h"
+#include "capture/neuron/taken.h"
 
-#include "interpose/call.h"
-#include "record/wall_clock.h"
+#include "capture/neuron/call.h"
+#include "capture/recorder/wall_clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static const uint16_t wrapped_types[] = {
 #define STATUS(name, ...)                 EVENT_##name,
 #define VALUE(type, otherwise, name, ...) EVENT_##name,
 #define VOID(name, ...)                   EVENT_##name,
-#include "interpose/calls.def"
+#include "capture/neuron/calls.def"
 };
 
 static struct {

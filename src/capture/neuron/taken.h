@@ -2,10 +2,10 @@
  * Records fetched events: a lane for each core, and one for what belongs to none. One thread at a
  * time.
  */
-#ifndef KYMO_INTERPOSE_TAKEN_H
-#define KYMO_INTERPOSE_TAKEN_H
+#ifndef KYMO_CAPTURE_NEURON_TAKEN_H
+#define KYMO_CAPTURE_NEURON_TAKEN_H
 
-#include "interpose/fetched.h"
+#include "capture/neuron/fetched.h"
 
 /* A trace begins; types are those of wrapped functions that are left to the runtime. */
 void taken_begin(const uint64_t *types);

@@ -1,9 +1,9 @@
 /*
  * Dispatches an event to the rings and to libkymo.
  */
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
-#include "nrt/rings.h"
+#include "capture/neuron/rings.h"
 
 #include <errno.h>
 

@@ -11,10 +11,10 @@
  * each with its own filters. With none it costs two loads and a branch, and args are not evaluated.
  * May be called from any thread, but not from signal handlers; errno is preserved.
  */
-#ifndef KYMO_NRT_TRACE_H
-#define KYMO_NRT_TRACE_H
+#ifndef KYMO_CAPTURE_NEURON_TRACE_H
+#define KYMO_CAPTURE_NEURON_TRACE_H
 
-#include "events/events.h"
+#include "capture/events/events.h"
 #include "kymo/kymo.h"
 
 enum trace_phase { TRACE_POINT, TRACE_START, TRACE_STOP };

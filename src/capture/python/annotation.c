@@ -4,7 +4,7 @@
  * need not nest, and a generator may be resumed by another thread. While no capture runs, entering
  * is a load and a branch.
  */
-#include "python/python.h"
+#include "capture/python/python.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * What is called: the number of an event type for each code object and C function, made when it is
  * called first. Names are those of JAX's tracer, "$file.py:12 function" and "$module function".
  */
-#include "python/frames.h"
+#include "capture/python/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

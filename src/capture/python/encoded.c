@@ -2,7 +2,7 @@
  * Args in names: "name#key=value,key=value#". Commas within quotes or brackets do not separate
  * args. A value is an int64, a uint64, a double or a text, whichever it can be first.
  */
-#include "python/python.h"
+#include "capture/python/python.h"
 
 #include <ctype.h>
 #include <errno.h>

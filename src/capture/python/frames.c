@@ -1,7 +1,7 @@
 /*
  * Frames: the threads that are traced, and the calls that are open in them.
  */
-#include "python/frames.h"
+#include "capture/python/frames.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
  * A call is recorded as a whole at its end: begin and end cannot come apart, calls that are too
  * short leave nothing behind, and of a full ring the outer calls are kept.
  */
-#ifndef KYMO_PYTHON_FRAMES_H
-#define KYMO_PYTHON_FRAMES_H
+#ifndef KYMO_CAPTURE_PYTHON_FRAMES_H
+#define KYMO_CAPTURE_PYTHON_FRAMES_H
 
-#include "python/python.h"
+#include "capture/python/python.h"
 
 extern PyCodeObject *PyFrame_GetCode(PyFrameObject *);
 extern PyFrameObject *PyFrame_GetBack(PyFrameObject *);

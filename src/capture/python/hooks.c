@@ -2,7 +2,7 @@
  * Hooks: how the interpreter tells of calls and returns. From 3.12 on by sys.monitoring, for all
  * threads at once; before by the profile function of each thread.
  */
-#include "python/frames.h"
+#include "capture/python/frames.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * kymo._kymo: beginning and ending a capture from Python.
  */
-#include "python/python.h"
+#include "capture/python/python.h"
 
 #include <errno.h>
 #include <limits.h>

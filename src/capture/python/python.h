@@ -9,8 +9,8 @@
  *   frames.h      frames of Python calls
  *   samples.c     stacks of all threads, from time to time
  */
-#ifndef KYMO_PYTHON_PYTHON_H
-#define KYMO_PYTHON_PYTHON_H
+#ifndef KYMO_CAPTURE_PYTHON_PYTHON_H
+#define KYMO_CAPTURE_PYTHON_PYTHON_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -8,7 +8,7 @@
  * Each thread has a lane. A function that is at the same place of the stack in successive samples
  * is one range, from the first of them to the one that no longer has it.
  */
-#include "python/frames.h"
+#include "capture/python/frames.h"
 
 #include <errno.h>
 #include <pthread.h>

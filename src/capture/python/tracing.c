@@ -1,7 +1,7 @@
 /*
  * trace_frames and stop_frames: calls of Python programs, from begin to end.
  */
-#include "python/frames.h"
+#include "capture/python/frames.h"
 
 static bool is_tracing;
 

@@ -1,9 +1,9 @@
 /*
  * Appends to the files of a session.
  */
-#include "record/append.h"
+#include "capture/recorder/append.h"
 
-#include "record/capture.h"
+#include "capture/recorder/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>

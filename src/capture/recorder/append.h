@@ -1,8 +1,8 @@
 /*
  * Files of a session that grow while the capture runs.
  */
-#ifndef KYMO_RECORD_APPEND_H
-#define KYMO_RECORD_APPEND_H
+#ifndef KYMO_CAPTURE_RECORDER_APPEND_H
+#define KYMO_CAPTURE_RECORDER_APPEND_H
 
 #include <stdbool.h>
 #include <stddef.h>

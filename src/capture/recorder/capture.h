@@ -1,8 +1,8 @@
 /*
  * Control of the capture, as used by the other parts of the recorder.
  */
-#ifndef KYMO_RECORD_CAPTURE_H
-#define KYMO_RECORD_CAPTURE_H
+#ifndef KYMO_CAPTURE_RECORDER_CAPTURE_H
+#define KYMO_CAPTURE_RECORDER_CAPTURE_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * The recorder's clock: selection, sampling, and conversion of ticks to nanoseconds.
  */
-#include "record/clock.h"
+#include "capture/recorder/clock.h"
 
 #include <pthread.h>
 

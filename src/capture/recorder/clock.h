@@ -4,11 +4,11 @@
  * first put on CLOCK_MONOTONIC, piece by piece, then on the wall clock as it stood when the capture
  * began, so that a wall clock that is set in between does not tear the timeline.
  */
-#ifndef KYMO_RECORD_CLOCK_H
-#define KYMO_RECORD_CLOCK_H
+#ifndef KYMO_CAPTURE_RECORDER_CLOCK_H
+#define KYMO_CAPTURE_RECORDER_CLOCK_H
 
-#include "record/counter.h"
-#include "record/wall_clock.h"
+#include "capture/recorder/counter.h"
+#include "capture/recorder/wall_clock.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /*
  * The generic timer's virtual counter: one speed on all cores by definition (Arm ARM, D12.1).
  */
-#include "record/counter.h"
+#include "capture/recorder/counter.h"
 
 bool counter_is_steady(void)
 {

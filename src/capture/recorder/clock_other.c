@@ -1,7 +1,7 @@
 /*
  * Processors without a counter known to be steady: the system's clock is used.
  */
-#include "record/counter.h"
+#include "capture/recorder/counter.h"
 
 bool counter_is_steady(void)
 {

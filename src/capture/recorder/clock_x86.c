@@ -1,7 +1,7 @@
 /*
  * The time-stamp counter: steady when the CPU says so and the system has not found otherwise.
  */
-#include "record/counter.h"
+#include "capture/recorder/counter.h"
 
 #include <cpuid.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * Columns: events are collected until a block is full, then each column is encoded in one loop.
  */
-#include "record/columns.h"
+#include "capture/recorder/columns.h"
 
 #include <stdlib.h>
 

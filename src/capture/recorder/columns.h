@@ -1,11 +1,11 @@
 /*
  * Columns: the records of a lane become blocks of ntrace.pb (schema/ntrace.proto).
  */
-#ifndef KYMO_RECORD_COLUMNS_H
-#define KYMO_RECORD_COLUMNS_H
+#ifndef KYMO_CAPTURE_RECORDER_COLUMNS_H
+#define KYMO_CAPTURE_RECORDER_COLUMNS_H
 
-#include "record/clock.h"
-#include "record/encode.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/encode.h"
 
 /* Numbers of names as the file has them, by the recorder's numbers. */
 struct columns_names {

@@ -2,21 +2,21 @@
  * Control: a capture begins with kymo_start or with the program, and ends with kymo_stop or with
  * the program. A child of fork inherits it and begins its own with its first event.
  */
+#include "capture/recorder/append.h"
+#include "capture/recorder/capture.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/environment.h"
+#include "capture/recorder/filter.h"
+#include "capture/recorder/lane.h"
+#include "capture/recorder/lock.h"
+#include "capture/recorder/names.h"
+#include "capture/recorder/owner.h"
+#include "capture/recorder/ring_read.h"
+#include "capture/recorder/sampler.h"
+#include "capture/recorder/session.h"
+#include "capture/recorder/session_directory.h"
+#include "capture/recorder/xla_dump.h"
 #include "kymo/kymo.h"
-#include "record/append.h"
-#include "record/capture.h"
-#include "record/clock.h"
-#include "record/environment.h"
-#include "record/filter.h"
-#include "record/lane.h"
-#include "record/lock.h"
-#include "record/names.h"
-#include "record/owner.h"
-#include "record/ring_read.h"
-#include "record/sampler.h"
-#include "record/session.h"
-#include "record/session_directory.h"
-#include "record/xla_dump.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,10 +2,10 @@
  * The CPU's own counter: the one place in the recorder that differs between processors. Whether
  * the counter may be used is asked of clock_x86.c, clock_arm.c or clock_other.c.
  */
-#ifndef KYMO_RECORD_COUNTER_H
-#define KYMO_RECORD_COUNTER_H
+#ifndef KYMO_CAPTURE_RECORDER_COUNTER_H
+#define KYMO_CAPTURE_RECORDER_COUNTER_H
 
-#include "record/ring.h"
+#include "capture/recorder/ring.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /*
  * Output files of the recorder.
  */
-#include "record/encode.h"
+#include "capture/recorder/encode.h"
 
 #include <errno.h>
 #include <fcntl.h>

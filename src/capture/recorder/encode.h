@@ -1,10 +1,10 @@
 /*
  * Protobuf for the recorder: numbers into a buffer that the caller knows to be large enough, and a
  * file that takes buffers. It allocates nothing while it writes and ends no program, as it works
- * inside of others; for everything else there is src/wire.
+ * inside of others; for everything else there is src/base/wire.
  */
-#ifndef KYMO_RECORD_ENCODE_H
-#define KYMO_RECORD_ENCODE_H
+#ifndef KYMO_CAPTURE_RECORDER_ENCODE_H
+#define KYMO_CAPTURE_RECORDER_ENCODE_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /*
  * Packs, and which files of ended lanes there are.
  */
-#include "record/ended.h"
+#include "capture/recorder/ended.h"
 
-#include "record/region.h"
+#include "capture/recorder/region.h"
 
 #include <stdio.h>
 #include <stdlib.h>

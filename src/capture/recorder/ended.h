@@ -5,10 +5,10 @@
  *
  * Everything here is called with the lock of the lanes held.
  */
-#ifndef KYMO_RECORD_ENDED_H
-#define KYMO_RECORD_ENDED_H
+#ifndef KYMO_CAPTURE_RECORDER_ENDED_H
+#define KYMO_CAPTURE_RECORDER_ENDED_H
 
-#include "record/session.h"
+#include "capture/recorder/session.h"
 
 #include <limits.h>
 

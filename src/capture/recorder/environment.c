@@ -2,10 +2,10 @@
  * Options from environment variables. An invalid value gives one line on standard error, and the
  * default is used.
  */
-#include "record/environment.h"
+#include "capture/recorder/environment.h"
 
+#include "capture/recorder/capture.h"
 #include "kymo/kymo.h"
-#include "record/capture.h"
 
 #include <errno.h>
 #include <stdatomic.h>

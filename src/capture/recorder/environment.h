@@ -1,8 +1,8 @@
 /*
  * The variables that control a capture.
  */
-#ifndef KYMO_RECORD_ENVIRONMENT_H
-#define KYMO_RECORD_ENVIRONMENT_H
+#ifndef KYMO_CAPTURE_RECORDER_ENVIRONMENT_H
+#define KYMO_CAPTURE_RECORDER_ENVIRONMENT_H
 
 #include <stdint.h>
 

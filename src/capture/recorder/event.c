@@ -2,11 +2,11 @@
  * Recording an event: the hot path. A look at the thread's lane, the clock, one record of 32 bytes
  * and the new head; no lock, no system call, no atomic read-modify-write.
  */
+#include "capture/recorder/clock.h"
+#include "capture/recorder/filter.h"
+#include "capture/recorder/lane.h"
+#include "capture/recorder/names.h"
 #include "kymo/kymo.h"
-#include "record/clock.h"
-#include "record/filter.h"
-#include "record/lane.h"
-#include "record/names.h"
 
 #include <string.h>
 

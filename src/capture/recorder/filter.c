@@ -2,11 +2,11 @@
  * Event filter: by core, and by type with a cached result per type. All state is in words that are
  * read and written atomically, as a late thread may still use it when the next capture begins.
  */
-#include "record/filter.h"
+#include "capture/recorder/filter.h"
 
-#include "record/lane.h"
+#include "capture/recorder/lane.h"
 
-#include "record/names.h"
+#include "capture/recorder/names.h"
 
 enum { REMEMBERED = 256 };
 

@@ -1,10 +1,10 @@
 /*
  * The event filter of the running capture; applies to lanes of a runtime.
  */
-#ifndef KYMO_RECORD_FILTER_H
-#define KYMO_RECORD_FILTER_H
+#ifndef KYMO_CAPTURE_RECORDER_FILTER_H
+#define KYMO_CAPTURE_RECORDER_FILTER_H
 
-#include "events/events.h"
+#include "capture/events/events.h"
 
 struct kymo_lane;
 

@@ -1,14 +1,14 @@
 /*
  * Lanes: opening, growing, ending and listing rings. An event gets here once in a few thousand.
  */
-#include "record/lane.h"
+#include "capture/recorder/lane.h"
 
+#include "capture/recorder/capture.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/ended.h"
+#include "capture/recorder/ring_read.h"
+#include "capture/recorder/sampler.h"
 #include "kymo/kymo.h"
-#include "record/capture.h"
-#include "record/clock.h"
-#include "record/ended.h"
-#include "record/ring_read.h"
-#include "record/sampler.h"
 
 #include <errno.h>
 #include <pthread.h>

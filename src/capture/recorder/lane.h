@@ -3,12 +3,12 @@
  * runtime opens. A thread gets its ring with its first event; when it ends, its events stay in
  * files (ended.h) until the capture ends, and no memory does.
  */
-#ifndef KYMO_RECORD_LANE_H
-#define KYMO_RECORD_LANE_H
+#ifndef KYMO_CAPTURE_RECORDER_LANE_H
+#define KYMO_CAPTURE_RECORDER_LANE_H
 
-#include "record/lock.h"
-#include "record/region.h"
-#include "record/ring.h"
+#include "capture/recorder/lock.h"
+#include "capture/recorder/region.h"
+#include "capture/recorder/ring.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * The recorder's locks: mutexes whose holder cannot be cancelled or interrupted.
  */
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
 
 #include <stdint.h>
 #include <sys/syscall.h>

@@ -3,8 +3,8 @@
  * could leave with longjmp, call exit or record an event, and the lock would be held forever. Slow
  * paths without a lock use the same protection.
  */
-#ifndef KYMO_RECORD_LOCK_H
-#define KYMO_RECORD_LOCK_H
+#ifndef KYMO_CAPTURE_RECORDER_LOCK_H
+#define KYMO_CAPTURE_RECORDER_LOCK_H
 
 #include <pthread.h>
 #include <signal.h>

@@ -2,11 +2,11 @@
  * Names: an append-only file of texts and a hash table over it. The table is read without a lock:
  * entries never change, and a table that is too small is replaced by a copy and kept until the end.
  */
-#include "record/names.h"
+#include "capture/recorder/names.h"
 
+#include "capture/recorder/lock.h"
+#include "capture/recorder/region.h"
 #include "kymo/kymo.h"
-#include "record/lock.h"
-#include "record/region.h"
 
 #include <limits.h>
 #include <stdatomic.h>

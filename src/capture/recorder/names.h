@@ -3,10 +3,10 @@
  * stay valid across captures of a process: each capture begins with the names of the previous one.
  * Looking up a known text takes no lock; everything else does.
  */
-#ifndef KYMO_RECORD_NAMES_H
-#define KYMO_RECORD_NAMES_H
+#ifndef KYMO_CAPTURE_RECORDER_NAMES_H
+#define KYMO_CAPTURE_RECORDER_NAMES_H
 
-#include "record/ring.h"
+#include "capture/recorder/ring.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /*
  * Owner: describing the process that records, and finding out whether it is alive.
  */
-#include "record/owner.h"
+#include "capture/recorder/owner.h"
 
-#include "record/clock.h"
+#include "capture/recorder/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

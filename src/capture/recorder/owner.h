@@ -2,10 +2,10 @@
  * Owner of a capture: the process that records, and whether it is alive. Identified by data in the
  * session file, not by a lock: a lock ends when the program closes unknown descriptors.
  */
-#ifndef KYMO_RECORD_OWNER_H
-#define KYMO_RECORD_OWNER_H
+#ifndef KYMO_CAPTURE_RECORDER_OWNER_H
+#define KYMO_CAPTURE_RECORDER_OWNER_H
 
-#include "record/ring.h"
+#include "capture/recorder/ring.h"
 
 #include <stdbool.h>
 

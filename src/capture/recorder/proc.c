@@ -1,7 +1,7 @@
 /*
  * /proc/stat and /proc/meminfo (proc(5)).
  */
-#include "record/proc.h"
+#include "capture/recorder/proc.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

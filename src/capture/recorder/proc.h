@@ -1,8 +1,8 @@
 /*
  * CPU and memory usage of the host, from /proc.
  */
-#ifndef KYMO_RECORD_PROC_H
-#define KYMO_RECORD_PROC_H
+#ifndef KYMO_CAPTURE_RECORDER_PROC_H
+#define KYMO_CAPTURE_RECORDER_PROC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,11 +6,11 @@
  * Rings are not trusted: links are not followed, and only plain files of the recorder's names that
  * belong to the owner of the session's directory are opened.
  */
-#ifndef KYMO_RECORD_H
-#define KYMO_RECORD_H
+#ifndef KYMO_CAPTURE_RECORDER_RECORD_H
+#define KYMO_CAPTURE_RECORDER_RECORD_H
 
 #include "base/base.h"
-#include "record/ring.h"
+#include "capture/recorder/ring.h"
 
 #define RECORD_RINGS "rings" /* where the files of a capture are that was not ended */
 

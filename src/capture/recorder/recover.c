@@ -1,10 +1,10 @@
 /*
  * Leftover rings of a killed program: examining them and converting them to session files.
  */
-#include "record/record.h"
+#include "capture/recorder/record.h"
 
-#include "record/owner.h"
-#include "record/session.h"
+#include "capture/recorder/owner.h"
+#include "capture/recorder/session.h"
 
 #include <dirent.h>
 #include <errno.h>

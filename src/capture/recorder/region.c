@@ -1,7 +1,7 @@
 /*
  * Mapped files that grow in pieces, each reserved on disk before it is touched.
  */
-#include "record/region.h"
+#include "capture/recorder/region.h"
 
 #include <errno.h>
 #include <fcntl.h>

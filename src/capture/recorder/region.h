@@ -3,8 +3,8 @@
  * may be touched; so a full disk is a false here and never a SIGBUS. No descriptor is kept open:
  * programs close descriptors that they do not know, and have few.
  */
-#ifndef KYMO_RECORD_REGION_H
-#define KYMO_RECORD_REGION_H
+#ifndef KYMO_CAPTURE_RECORDER_REGION_H
+#define KYMO_CAPTURE_RECORDER_REGION_H
 
 #include <stdbool.h>
 #include <stddef.h>

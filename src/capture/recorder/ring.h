@@ -40,8 +40,8 @@
  * is a SIGBUS, as with any mapped file, and Linux offers nothing against it but memory that a kill
  * takes along.
  */
-#ifndef KYMO_RECORD_RING_H
-#define KYMO_RECORD_RING_H
+#ifndef KYMO_CAPTURE_RECORDER_RING_H
+#define KYMO_CAPTURE_RECORDER_RING_H
 
 #include <assert.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * Reading untrusted ring files.
  */
-#include "record/ring_read.h"
+#include "capture/recorder/ring_read.h"
 
 #include <errno.h>
 #include <fcntl.h>

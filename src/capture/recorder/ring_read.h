@@ -2,12 +2,12 @@
  * Reading ring files. They are untrusted, and the program may still be writing: records come in
  * order, nothing is mapped (a file may shrink) and nothing is changed.
  */
-#ifndef KYMO_RECORD_RING_READ_H
-#define KYMO_RECORD_RING_READ_H
+#ifndef KYMO_CAPTURE_RECORDER_RING_READ_H
+#define KYMO_CAPTURE_RECORDER_RING_READ_H
 
 #include "base/base.h"
-#include "record/columns.h"
-#include "record/ring.h"
+#include "capture/recorder/columns.h"
+#include "capture/recorder/ring.h"
 
 #include <sys/types.h>
 

@@ -3,15 +3,15 @@
  * files already (a protobuf message may be written in pieces), one write each, so that a killed
  * program leaves whole samples.
  */
-#include "record/sampler.h"
+#include "capture/recorder/sampler.h"
 
-#include "record/append.h"
-#include "record/capture.h"
-#include "record/clock.h"
-#include "record/encode.h"
-#include "record/lock.h"
-#include "record/owner.h"
-#include "record/proc.h"
+#include "capture/recorder/append.h"
+#include "capture/recorder/capture.h"
+#include "capture/recorder/clock.h"
+#include "capture/recorder/encode.h"
+#include "capture/recorder/lock.h"
+#include "capture/recorder/owner.h"
+#include "capture/recorder/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  * The recorder's own thread: it samples the clock, the CPUs and the memory while a capture runs,
  * and updates the heartbeat.
  */
-#ifndef KYMO_RECORD_SAMPLER_H
-#define KYMO_RECORD_SAMPLER_H
+#ifndef KYMO_CAPTURE_RECORDER_SAMPLER_H
+#define KYMO_CAPTURE_RECORDER_SAMPLER_H
 
-#include "record/ring.h"
+#include "capture/recorder/ring.h"
 
 #include <stdbool.h>
 

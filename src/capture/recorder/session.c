@@ -1,10 +1,10 @@
 /*
  * Converts rings to session files: names and lanes, then the events lane by lane, then the counts.
  */
-#include "record/session.h"
+#include "capture/recorder/session.h"
 
-#include "record/columns.h"
-#include "record/record.h"
+#include "capture/recorder/columns.h"
+#include "capture/recorder/record.h"
 
 #include <dirent.h>
 #include <errno.h>

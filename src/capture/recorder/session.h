@@ -2,11 +2,11 @@
  * Converts rings to session files, both at the end of a capture and for one whose program was
  * killed.
  */
-#ifndef KYMO_RECORD_SESSION_H
-#define KYMO_RECORD_SESSION_H
+#ifndef KYMO_CAPTURE_RECORDER_SESSION_H
+#define KYMO_CAPTURE_RECORDER_SESSION_H
 
-#include "record/encode.h"
-#include "record/ring_read.h"
+#include "capture/recorder/encode.h"
+#include "capture/recorder/ring_read.h"
 
 enum { SESSION_MOST_LANES = 1 << 21 };
 

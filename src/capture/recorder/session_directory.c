@@ -1,7 +1,7 @@
 /*
  * Creates the directory of a capture.
  */
-#include "record/session_directory.h"
+#include "capture/recorder/session_directory.h"
 
 #include <ctype.h>
 #include <errno.h>

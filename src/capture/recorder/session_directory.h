@@ -1,8 +1,8 @@
 /*
  * The directory of a capture, <out>/<instance>_pid_<pid>, and the instance id.
  */
-#ifndef KYMO_RECORD_SESSION_DIRECTORY_H
-#define KYMO_RECORD_SESSION_DIRECTORY_H
+#ifndef KYMO_CAPTURE_RECORDER_SESSION_DIRECTORY_H
+#define KYMO_CAPTURE_RECORDER_SESSION_DIRECTORY_H
 
 #include "base/base.h"
 

@@ -5,7 +5,7 @@
  * first, so a lane is seen in one of the two or in both; where a file is gone later, the lane is in
  * what has been added to the packs since.
  */
-#include "record/session.h"
+#include "capture/recorder/session.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Clocks as nanoseconds, and the wall clock's distance from CLOCK_MONOTONIC. The latter takes two
  * readings, between which a thread may be suspended: the closest of a few tries is taken.
  */
-#ifndef KYMO_RECORD_WALL_CLOCK_H
-#define KYMO_RECORD_WALL_CLOCK_H
+#ifndef KYMO_CAPTURE_RECORDER_WALL_CLOCK_H
+#define KYMO_CAPTURE_RECORDER_WALL_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-#include "record/xla_dump.h"
+#include "capture/recorder/xla_dump.h"
 
 #include <stdio.h>
 #include <stdlib.h>

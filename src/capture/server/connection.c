@@ -2,10 +2,10 @@
  * What nghttp2 calls: headers and bodies become requests, answers are a head and a file, the status
  * comes in trailers.
  */
-#include "profiler_server/connection.h"
+#include "capture/server/connection.h"
 
-#include "profiler_server/descriptors.h"
-#include "record/encode.h"
+#include "capture/recorder/encode.h"
+#include "capture/server/descriptors.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,12 +2,12 @@
  * A client's connection: HTTP/2 by nghttp2, gRPC on top of it. All of it runs in the server's
  * thread.
  */
-#ifndef KYMO_PROFILER_SERVER_CONNECTION_H
-#define KYMO_PROFILER_SERVER_CONNECTION_H
+#ifndef KYMO_CAPTURE_SERVER_CONNECTION_H
+#define KYMO_CAPTURE_SERVER_CONNECTION_H
 
-#include "profiler_server/messages.h"
-#include "profiler_server/monitor.h"
-#include "profiler_server/recording.h"
+#include "capture/server/messages.h"
+#include "capture/server/monitor.h"
+#include "capture/server/recording.h"
 
 #include <nghttp2/nghttp2.h>
 

@@ -1,7 +1,7 @@
 /*
  * A list of open descriptors.
  */
-#include "profiler_server/descriptors.h"
+#include "capture/server/descriptors.h"
 
 #include <errno.h>
 #include <pthread.h>

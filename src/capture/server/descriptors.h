@@ -1,8 +1,8 @@
 /*
  * The server's descriptors, which a child of fork closes.
  */
-#ifndef KYMO_PROFILER_SERVER_DESCRIPTORS_H
-#define KYMO_PROFILER_SERVER_DESCRIPTORS_H
+#ifndef KYMO_CAPTURE_SERVER_DESCRIPTORS_H
+#define KYMO_CAPTURE_SERVER_DESCRIPTORS_H
 
 enum { DESCRIPTORS_MAX = 64 };
 

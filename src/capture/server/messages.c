@@ -1,10 +1,10 @@
 /*
  * Field numbers are those of profiler_service.proto and profiler_options.proto.
  */
-#include "profiler_server/messages.h"
+#include "capture/server/messages.h"
 
-#include "record/encode.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "capture/recorder/encode.h"
 
 #include <stdarg.h>
 #include <stdio.h>

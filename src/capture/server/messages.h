@@ -1,10 +1,10 @@
 /*
  * Requests of ProfilerService. Nothing is allocated; what a client says is checked.
  */
-#ifndef KYMO_PROFILER_SERVER_MESSAGES_H
-#define KYMO_PROFILER_SERVER_MESSAGES_H
+#ifndef KYMO_CAPTURE_SERVER_MESSAGES_H
+#define KYMO_CAPTURE_SERVER_MESSAGES_H
 
-#include "profiler_server/status.h"
+#include "capture/server/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * CPU time and memory of the process over an interval.
  */
-#include "profiler_server/monitor.h"
+#include "capture/server/monitor.h"
 
 #include "kymo/kymo.h"
 

@@ -1,10 +1,10 @@
 /*
  * Monitor: what the process uses.
  */
-#ifndef KYMO_PROFILER_SERVER_MONITOR_H
-#define KYMO_PROFILER_SERVER_MONITOR_H
+#ifndef KYMO_CAPTURE_SERVER_MONITOR_H
+#define KYMO_CAPTURE_SERVER_MONITOR_H
 
-#include "profiler_server/messages.h"
+#include "capture/server/messages.h"
 
 /* Usage of the process at a time. */
 struct usage {

@@ -2,7 +2,7 @@
  * What a connection waits for, and for how long: which ones are closed for being late, and which
  * ones may be closed to make room.
  */
-#include "profiler_server/connection.h"
+#include "capture/server/connection.h"
 
 bool connection_is_waiting(const struct connection *connection)
 {

@@ -8,9 +8,9 @@
  * The functions run in the calling thread, which may hold Python's lock: nothing here waits for
  * another thread of the program.
  */
+#include "base/wire/wire.h"
+#include "capture/server/session.h"
 #include "kymo/server.h"
-#include "profiler_server/session.h"
-#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * `kymo convert` as a child process: it inherits no descriptor, no signal mask, and none of the
  * variables that would have it recorded as well.
  */
-#include "profiler_server/profile.h"
+#include "capture/server/profile.h"
 
 #include "base/base.h"
 #include "kymo/server.h"

@@ -1,10 +1,10 @@
 /*
  * Makes a profile of a session, by the program `kymo`.
  */
-#ifndef KYMO_PROFILER_SERVER_PROFILE_H
-#define KYMO_PROFILER_SERVER_PROFILE_H
+#ifndef KYMO_CAPTURE_SERVER_PROFILE_H
+#define KYMO_CAPTURE_SERVER_PROFILE_H
 
-#include "profiler_server/status.h"
+#include "capture/server/status.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /*
  * The thread of a capture. Its lock is never held while the recorder is called.
  */
-#include "profiler_server/recording.h"
+#include "capture/server/recording.h"
 
+#include "capture/server/descriptors.h"
+#include "capture/server/session.h"
 #include "kymo/server.h"
-#include "profiler_server/descriptors.h"
-#include "profiler_server/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  * A capture for a client: begins it, waits, ends it, and makes a profile of it. One at a time, in a
  * thread of its own.
  */
-#ifndef KYMO_PROFILER_SERVER_RECORDING_H
-#define KYMO_PROFILER_SERVER_RECORDING_H
+#ifndef KYMO_CAPTURE_SERVER_RECORDING_H
+#define KYMO_CAPTURE_SERVER_RECORDING_H
 
-#include "profiler_server/messages.h"
+#include "capture/server/messages.h"
 
 /* Begins one. `finished` is called in its thread at the end. False: why, in the status. */
 bool recording_begin(const struct profile_request *request, void (*finished)(void),

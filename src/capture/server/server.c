@@ -4,9 +4,9 @@
  */
 #include "kymo/server.h"
 
-#include "profiler_server/connection.h"
-#include "profiler_server/descriptors.h"
-#include "profiler_server/recording.h"
+#include "capture/server/connection.h"
+#include "capture/server/descriptors.h"
+#include "capture/server/recording.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * A child of fork does not go on with a recording of its parent: its part would never be asked for.
  */
-#include "profiler_server/session.h"
+#include "capture/server/session.h"
 
 #include "kymo/kymo.h"
 

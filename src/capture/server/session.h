@@ -2,10 +2,10 @@
  * A recording by libkymo in a private folder, and the profile made of it. One at a time, for
  * whoever asks: libkymo has one capture.
  */
-#ifndef KYMO_PROFILER_SERVER_SESSION_H
-#define KYMO_PROFILER_SERVER_SESSION_H
+#ifndef KYMO_CAPTURE_SERVER_SESSION_H
+#define KYMO_CAPTURE_SERVER_SESSION_H
 
-#include "profiler_server/profile.h"
+#include "capture/server/profile.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
  * Status codes of gRPC that the server uses.
  */
-#ifndef KYMO_PROFILER_SERVER_STATUS_H
-#define KYMO_PROFILER_SERVER_STATUS_H
+#ifndef KYMO_CAPTURE_SERVER_STATUS_H
+#define KYMO_CAPTURE_SERVER_STATUS_H
 
 enum grpc_status {
     GRPC_OK = 0,

@@ -6,8 +6,8 @@
 #ifndef KYMO_EXPORT_INFLUX_INFLUX_H
 #define KYMO_EXPORT_INFLUX_INFLUX_H
 
+#include "base/http/http.h"
 #include "export/describe.h"
-#include "net/net.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * concurrently into blocks of their own, so none waits; then the chunks are sorted. Large blocks
  * may be backed by files.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 enum {
     CHUNK_SIZE = 64 << 10, /* a chunk ends at this size; lines can be split between chunks */

@@ -3,7 +3,7 @@
  * stays in one file if it fits; a larger one is split between lines or between chunks of a line,
  * and each part repeats the plane's metadata.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 enum { MAX_FRAME = 11, MAX_NUMBERS = 64 }; /* tag and length; all numeric fields of a line */
 

@@ -4,7 +4,7 @@
  * are one plane: XProf groups the events of a step by how they nest in a line, so lines of one
  * thread are one line, in time order. All else is written as it is.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 enum { PS_PER_NS = 1000 };
 

@@ -2,7 +2,7 @@
  * XPlane export: maps sources to planes and lanes to lines. Sources from XPlane files get their
  * original planes and lines; others get what XProf expects.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 enum { PS_PER_NS = 1000 };
 

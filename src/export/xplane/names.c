@@ -3,7 +3,7 @@
  * everything in a plane except its lines. In a copy ids are those of the source; otherwise they
  * follow the order of the strings, keys first, so the output is deterministic.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

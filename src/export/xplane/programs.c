@@ -2,7 +2,7 @@
  * XPlane export: HLO programs of other formats, in a plane of their own as XLA writes it. Copies
  * have theirs as metadata of events, and a capture that is merged has its own.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * XPlane export, first read of the source: finds the names and event types used in each plane. Each
  * plane has its own metadata tables, and small ids make small files.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 enum { CACHE_BITS = 12 };
 

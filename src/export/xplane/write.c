@@ -2,7 +2,7 @@
  * XPlane export: writes one planned file. All message sizes are known by now, so everything is
  * streamed.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 /* The fields of a line before and after its events. */
 struct line_fields {

@@ -4,12 +4,12 @@
  * around the lines), encode (second read: events become chunks of lines), plan and write (file by
  * file).
  */
-#ifndef KYMO_EXPORT_XPLANE_PASSES_H
-#define KYMO_EXPORT_XPLANE_PASSES_H
+#ifndef KYMO_EXPORT_XPLANE_WRITER_PASSES_H
+#define KYMO_EXPORT_XPLANE_WRITER_PASSES_H
 
 #include "export/export.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 /* Field numbers, by message. */
 enum {

@@ -2,7 +2,7 @@
  * XPlane export: a profile as JAX's profiler writes it, for XProf, TensorBoard and jaxlib. Profiles
  * from XPlane files are written back unchanged, event by event and stat by stat.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Kernels get their details as one text, launches and device work the id that links them, steps the
  * marks of jax.profiler.StepTraceAnnotation.
  */
-#include "export/xplane/passes.h"
+#include "export/xplane/writer_passes.h"
 
 #include <stdlib.h>
 

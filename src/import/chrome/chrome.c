@@ -4,7 +4,7 @@
  */
 #include "import/chrome/chrome.h"
 
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 #include <stdio.h>
 

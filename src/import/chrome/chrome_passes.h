@@ -4,8 +4,8 @@
  * the list. Every event names its own process, thread, category and phase, in any order of events
  * and keys, so both passes parse whole events; their lookups are the same.
  */
-#ifndef KYMO_IMPORT_CHROME_PASSES_H
-#define KYMO_IMPORT_CHROME_PASSES_H
+#ifndef KYMO_IMPORT_CHROME_CHROME_PASSES_H
+#define KYMO_IMPORT_CHROME_CHROME_PASSES_H
 
 #include "import/json_file.h"
 

@@ -3,7 +3,7 @@
  * brackets, 64 characters at a time, and ends a chunk after an event. Metadata around the lists of
  * events is parsed on the way.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
  * tracks; the number for each is known, so every event is written to its final position, and only
  * args are moved again.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 struct columns {
     size_t capacity;

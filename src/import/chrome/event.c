@@ -2,7 +2,7 @@
  * Chrome trace JSON: parses one event, for both passes. Events repeat the same keys in the same
  * order, so each key is first compared with the one that followed the previous key last time.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 /* The key that followed a key last time; entries are shared by hash, so a guess may be wrong. */
 static struct chrome_guess *guess_after(struct chrome_reader *reader, uint32_t key)

@@ -2,7 +2,7 @@
  * Chrome trace JSON: metadata beside the events. Kineto writes the rank, the devices, the origin of
  * its times and warnings; everything is kept.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 static void list_devices(const struct json_value *list, struct chrome_profile *profile)
 {

@@ -5,7 +5,7 @@
 #ifndef KYMO_IMPORT_CHROME_LAYOUT_H
 #define KYMO_IMPORT_CHROME_LAYOUT_H
 
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 struct process {
     struct chrome_id id;

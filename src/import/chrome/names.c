@@ -2,7 +2,7 @@
  * Chrome trace JSON: lookup of the names in an event. Texts, types and lanes have ids; the first
  * pass assigns them, the second looks them up.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 const char CHROME_CHANGED[] = "the file changed while it was being read";
 

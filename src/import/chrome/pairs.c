@@ -2,7 +2,7 @@
  * Chrome trace JSON, between the passes: counts the events of each track in each chunk, and pairs
  * start and stop events.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 /* The part of a chunk for a track, created if missing. */
 static struct chrome_part *part_of(struct chrome_source *source, struct chrome_chunk *chunk,

@@ -3,7 +3,7 @@
  * in each chunk. Each worker cuts the next chunk and parses it while it is in the cache, into its
  * own tables; these are merged in file order, so that ids do not depend on scheduling.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 #include "import/content.h"
 
 typedef ARRAY(uint32_t) number_list;

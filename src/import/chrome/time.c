@@ -2,7 +2,7 @@
  * Chrome trace JSON: times. They are microseconds with any number of decimals, exact to the
  * picosecond, so they are not parsed as floating point.
  */
-#include "import/chrome/passes.h"
+#include "import/chrome/chrome_passes.h"
 
 enum { PS_PER_US = 1000000, PS_DIGITS = 6 };
 

@@ -2,7 +2,7 @@
  * Merged sources: adds the catalog of a part to the merged one.
  */
 #include "import/hlo.h"
-#include "import/merged/passes.h"
+#include "import/merged/merged_passes.h"
 
 struct merging {
     struct catalog *to;

@@ -3,7 +3,7 @@
  * Machines are told by name, processes by id; XPlane files do not say which process wrote them, but
  * have its thread ids.
  */
-#include "import/merged/passes.h"
+#include "import/merged/merged_passes.h"
 
 #define SEVERAL (UINT32_MAX - 1) /* in place of a track: more than one has that id */
 static_assert(SEVERAL != TRACK_NONE && SEVERAL != IDMAP_NONE, "these mean that there is none");

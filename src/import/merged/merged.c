@@ -4,7 +4,7 @@
  */
 #include "import/merged/merged.h"
 
-#include "import/merged/passes.h"
+#include "import/merged/merged_passes.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Several sources as one: what a program's framework, its runtime and its recorder wrote in formats
  * of their own, on one clock.
  */
-#ifndef KYMO_IMPORT_MERGED_H
-#define KYMO_IMPORT_MERGED_H
+#ifndef KYMO_IMPORT_MERGED_MERGED_H
+#define KYMO_IMPORT_MERGED_MERGED_H
 
-#include "trace/trace.h"
+#include "model/model.h"
 
 typedef ARRAY(struct source *) source_list;
 

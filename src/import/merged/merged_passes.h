@@ -1,8 +1,8 @@
 /*
  * Merged sources, internal: what the numbers of a part's catalog are in the merged one.
  */
-#ifndef KYMO_IMPORT_MERGED_PASSES_H
-#define KYMO_IMPORT_MERGED_PASSES_H
+#ifndef KYMO_IMPORT_MERGED_MERGED_PASSES_H
+#define KYMO_IMPORT_MERGED_MERGED_PASSES_H
 
 #include "import/merged/merged.h"
 

@@ -2,8 +2,8 @@
  * Neuron Explorer JSON. Three passes over a file: metadata and the range of times; lanes and event
  * types; events.
  */
-#include "import/explorer/explorer.h"
-#include "import/explorer/passes.h"
+#include "import/neuron_explorer/explorer.h"
+#include "import/neuron_explorer/explorer_passes.h"
 
 static const char *const keys[KEY_COUNT] = {
     [KEY_NAME] = "name",

@@ -1,8 +1,8 @@
 /*
  * Imports profiles of Neuron Explorer and of Kymo itself, as JSON and as Parquet tables.
  */
-#ifndef KYMO_IMPORT_EXPLORER_EXPLORER_H
-#define KYMO_IMPORT_EXPLORER_EXPLORER_H
+#ifndef KYMO_IMPORT_NEURON_EXPLORER_EXPLORER_H
+#define KYMO_IMPORT_NEURON_EXPLORER_EXPLORER_H
 
 #include "import/import.h"
 

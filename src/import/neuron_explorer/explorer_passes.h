@@ -3,10 +3,10 @@
  * a device profile (instructions, DMA), or a whole profile that Kymo exported in the same format
  * with its tracks beside the events.
  */
-#ifndef KYMO_IMPORT_EXPLORER_PASSES_H
-#define KYMO_IMPORT_EXPLORER_PASSES_H
+#ifndef KYMO_IMPORT_NEURON_EXPLORER_EXPLORER_PASSES_H
+#define KYMO_IMPORT_NEURON_EXPLORER_EXPLORER_PASSES_H
 
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 
 /* Known keys; they are the catalog's first strings. */
 enum explorer_key {

@@ -1,7 +1,7 @@
 /*
  * Imports profiles that Kymo exported: their tracks and event types become those of the catalog.
  */
-#include "import/explorer/passes.h"
+#include "import/neuron_explorer/explorer_passes.h"
 
 static bool find_name(const char *const *names, size_t count, const struct json_value *value,
                       size_t *found)

@@ -2,8 +2,8 @@
  * Imports compiled programs, with their operations and stack frames, from profiles that Kymo
  * exported.
  */
-#include "import/explorer/passes.h"
 #include "import/hlo.h"
+#include "import/neuron_explorer/explorer_passes.h"
 
 #include <math.h>
 

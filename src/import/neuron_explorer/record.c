@@ -1,7 +1,7 @@
 /*
  * Neuron Explorer JSON: decodes one record into an event: its time, lane, type and args.
  */
-#include "import/explorer/passes.h"
+#include "import/neuron_explorer/explorer_passes.h"
 
 #include <stdio.h>
 

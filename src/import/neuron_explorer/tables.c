@@ -4,8 +4,8 @@
  * handled like a file's. The tables that only Kymo writes (tracks, event types, event details)
  * restore its own profiles completely.
  */
-#include "import/explorer/explorer.h"
-#include "import/explorer/passes.h"
+#include "import/neuron_explorer/explorer.h"
+#include "import/neuron_explorer/explorer_passes.h"
 #include "sql/sql.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Neuron: event names and source tracks.
  */
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 
 #include <stdio.h>
 

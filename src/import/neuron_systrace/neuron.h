@@ -2,8 +2,8 @@
  * Neuron, internal to the importers: the tracks of its runtime and cores, the same for all file
  * formats.
  */
-#ifndef KYMO_IMPORT_NEURON_NEURON_H
-#define KYMO_IMPORT_NEURON_NEURON_H
+#ifndef KYMO_IMPORT_NEURON_SYSTRACE_NEURON_H
+#define KYMO_IMPORT_NEURON_SYSTRACE_NEURON_H
 
 #include "import/records/records.h"
 

@@ -1,7 +1,7 @@
 /*
  * Events of Neuron's runtime: start and stop pairs, clocks, lanes.
  */
-#include "import/neuron/runtime.h"
+#include "import/neuron_systrace/runtime.h"
 
 #include <stdio.h>
 

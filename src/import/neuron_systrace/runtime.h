@@ -2,10 +2,10 @@
  * Events of Neuron's runtime, internal to the importers: pairs starts and stops, converts the times
  * of cores to the host's clock, and assigns lanes. Independent of the file format.
  */
-#ifndef KYMO_IMPORT_NEURON_RUNTIME_H
-#define KYMO_IMPORT_NEURON_RUNTIME_H
+#ifndef KYMO_IMPORT_NEURON_SYSTRACE_RUNTIME_H
+#define KYMO_IMPORT_NEURON_SYSTRACE_RUNTIME_H
 
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 
 enum phase { PHASE_POINT, PHASE_START, PHASE_STOP };
 

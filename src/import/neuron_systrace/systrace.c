@@ -4,9 +4,9 @@
  * events on a core have the core's time, which the core's sync points convert to host time. Three
  * passes: collect starts, stops and sync points; create lanes; push the events.
  */
-#include "import/neuron/systrace.h"
+#include "import/neuron_systrace/systrace.h"
 
-#include "import/neuron/runtime.h"
+#include "import/neuron_systrace/runtime.h"
 
 enum { PS_PER_NS = 1000 };
 

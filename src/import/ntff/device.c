@@ -1,7 +1,7 @@
 /*
  * Device profiles as a source: an instance, its devices, on each the cores with their lanes.
  */
-#include "import/device/device_source.h"
+#include "import/ntff/device_source.h"
 
 #include "import/json_file.h"
 

@@ -1,10 +1,10 @@
 /*
  * Imports device profiles (NTFF) with their executables (NEFF), of one core or of several.
  */
-#ifndef KYMO_IMPORT_DEVICE_DEVICE_SOURCE_H
-#define KYMO_IMPORT_DEVICE_DEVICE_SOURCE_H
+#ifndef KYMO_IMPORT_NTFF_DEVICE_SOURCE_H
+#define KYMO_IMPORT_NTFF_DEVICE_SOURCE_H
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 #include "import/import.h"
 
 struct device_source {

@@ -1,7 +1,7 @@
 /*
  * Finds NTFF files, and the NEFF that belongs to each.
  */
-#include "import/device/device_source.h"
+#include "import/ntff/device_source.h"
 
 #include <sys/stat.h>
 

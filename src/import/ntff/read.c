@@ -2,7 +2,7 @@
  * Pushes the events of device profiles. An execution's lists are in memory; a part is what it has
  * on a lane.
  */
-#include "import/device/device_source.h"
+#include "import/ntff/device_source.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
  * Event types of device profiles: instructions by opcode and where they come from, transfers by
  * what they move, collectives by operation.
  */
-#include "import/device/device_source.h"
+#include "import/ntff/device_source.h"
 
 #include <stdio.h>
 

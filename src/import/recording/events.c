@@ -2,7 +2,7 @@
  * Recordings: ntrace.pb. Events are in columnar blocks; an iterator reads all columns of a block in
  * parallel.
  */
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 enum { NTRACE_NAMES = 2, NTRACE_LANES = 3, NTRACE_BLOCKS = 4 };
 

@@ -1,7 +1,7 @@
 /*
  * Recordings: parses the session files, message by message.
  */
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 enum { FIELD_FORMAT = 31 };
 

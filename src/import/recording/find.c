@@ -3,7 +3,7 @@
  * session directories, each named after the machine and the process.
  */
 #include "import/recording/gpu_file.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 #include <errno.h>
 #include <sys/stat.h>

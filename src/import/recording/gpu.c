@@ -3,7 +3,7 @@
  */
 #include "import/recording/gpu.h"
 
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 #include "import/recording/gpu_memory.h"
 #include "import/recording/gpu_pass.h"
 

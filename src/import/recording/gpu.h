@@ -5,7 +5,7 @@
 #define KYMO_IMPORT_RECORDING_GPU_H
 
 #include "import/recording/gpu_file.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 struct gpu_target;
 

@@ -4,7 +4,7 @@
 #ifndef KYMO_IMPORT_RECORDING_GPU_FILE_H
 #define KYMO_IMPORT_RECORDING_GPU_FILE_H
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 struct gpu_device {
     uint32_t id, name, compute_major, compute_minor;

@@ -4,7 +4,7 @@
  */
 #include "import/recording/gpu_names.h"
 
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 #include "import/recording/gpu_occupancy.h"
 
 #include <dlfcn.h>

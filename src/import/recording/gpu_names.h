@@ -6,7 +6,7 @@
 #define KYMO_IMPORT_RECORDING_GPU_NAMES_H
 
 #include "import/recording/gpu_file.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 /* Args of events, named as in XPlane files. */
 enum gpu_key {

@@ -3,7 +3,7 @@
  */
 #include "import/recording/gpu_pass.h"
 
-#include "import/neuron/neuron.h"
+#include "import/neuron_systrace/neuron.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 
 #include "import/recording/gpu_file.h"
 #include "import/recording/gpu_names.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 /* Where a pass puts the events of a process. */
 struct gpu_target {

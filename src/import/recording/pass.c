@@ -4,7 +4,7 @@
  */
 #include "import/recording/gpu.h"
 #include "import/recording/gpu_pass.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "import/recording/gpu.h"
 #include "import/recording/hlo_dump.h"
-#include "import/recording/passes.h"
+#include "import/recording/recording_passes.h"
 
 #include <unistd.h>
 

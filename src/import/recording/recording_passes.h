@@ -3,14 +3,14 @@
  * directory with ntrace.pb (events), trace_info.pb (metadata of the capture), cpu_util.pb and
  * host_mem.pb; all processes of a capture form one profile.
  */
-#ifndef KYMO_IMPORT_RECORDING_PASSES_H
-#define KYMO_IMPORT_RECORDING_PASSES_H
+#ifndef KYMO_IMPORT_RECORDING_RECORDING_PASSES_H
+#define KYMO_IMPORT_RECORDING_RECORDING_PASSES_H
 
-#include "import/neuron/runtime.h"
+#include "base/wire/wire.h"
+#include "import/neuron_systrace/runtime.h"
 #include "import/recording/recording.h"
 #include "import/recording/xla_ranges.h"
-#include "trace/trace.h"
-#include "wire/wire.h"
+#include "model/model.h"
 
 /* As in schema/ntrace.proto. */
 enum recorded_phase {

@@ -3,8 +3,8 @@
  * id of a call, of operators also autograd's number and the sizes of inputs. Calls of NCCL have the
  * communicator, "ncclAllReduce" of which is torch.profiler's "allreduce".
  */
-#include "import/recording/passes.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "import/recording/recording_passes.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * XPlane, between the passes: aligns hosts by their wall-clock start times, and converts every
  * line's timestamp to a time of the profile.
  */
-#include "import/xplane/passes.h"
+#include "import/xplane/xplane_passes.h"
 
 enum { NS_PER_SECOND = 1000000000, PS_PER_NS = 1000 };
 

@@ -2,7 +2,7 @@
  * XPlane, second pass: decodes events into batches. Chunks are decoded in parallel; this loop reads
  * every byte of the events once and does not allocate.
  */
-#include "import/xplane/passes.h"
+#include "import/xplane/xplane_passes.h"
 
 struct decoding {
     struct xplane_source *source;

@@ -3,7 +3,7 @@
  * Names follow the lines that use them, so lines are only recorded here.
  */
 #include "import/hlo.h"
-#include "import/xplane/passes.h"
+#include "import/xplane/xplane_passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * XPlane, first pass, lines: counts events and splits lines into chunks that fit a batch, skipping
  * event bodies. Lines are scanned in parallel and become lanes of the catalog in order.
  */
-#include "import/xplane/passes.h"
+#include "import/xplane/xplane_passes.h"
 
 enum {
     CHUNK_EVENTS = 2048, /* a batch of these with its args stays in the L2 cache */

@@ -6,7 +6,7 @@
 
 #include "import/content.h"
 #include "import/hlo.h"
-#include "import/xplane/passes.h"
+#include "import/xplane/xplane_passes.h"
 
 #include <stdio.h>
 

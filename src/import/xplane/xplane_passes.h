@@ -3,11 +3,11 @@
  * uses. The format: XSpace > XPlane > XLine > XEvent > XStat; names are in maps of the plane that
  * the writer puts after its lines, hence two passes.
  */
-#ifndef KYMO_IMPORT_XPLANE_PASSES_H
-#define KYMO_IMPORT_XPLANE_PASSES_H
+#ifndef KYMO_IMPORT_XPLANE_XPLANE_PASSES_H
+#define KYMO_IMPORT_XPLANE_XPLANE_PASSES_H
 
+#include "base/wire/wire.h"
 #include "import/import.h"
-#include "wire/wire.h"
 
 /* Tags of the fields, message by message. */
 enum {

@@ -1,7 +1,7 @@
 /*
  * Composition of views.
  */
-#include "compile/access.h"
+#include "neuron/compiler/access.h"
 
 struct access access_dense(uint32_t base, const struct ir_type *type)
 {

@@ -2,10 +2,10 @@
  * Where the elements of a value are: broadcasts, transposes, slices and most reshapes are no work,
  * but another way to walk through the memory of the value behind them.
  */
-#ifndef KYMO_COMPILE_ACCESS_H
-#define KYMO_COMPILE_ACCESS_H
+#ifndef KYMO_NEURON_COMPILER_ACCESS_H
+#define KYMO_NEURON_COMPILER_ACCESS_H
 
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 struct access {
     uint32_t base;  /* the node whose memory it is */

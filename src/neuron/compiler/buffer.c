@@ -2,7 +2,7 @@
  * Space in SBUF and PSUM. What was given back longest ago is used first, so that what comes next
  * seldom waits for what was there before: loads run ahead of the computation by as much as fits.
  */
-#include "compile/emit.h"
+#include "neuron/compiler/emit.h"
 
 static void epoch_release(struct emit *emit, uint32_t index)
 {

@@ -1,7 +1,7 @@
 /*
  * Order: what happens before what, from the engines' lists and the semaphores.
  */
-#include "compile/check.h"
+#include "neuron/compiler/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -2,11 +2,11 @@
  * The checker's run: every engine's list, DMA block and collective once, in any order the
  * semaphores allow. Clocks tell what each of them knows to be complete, whatever the timing.
  */
-#ifndef KYMO_COMPILE_CHECK_H
-#define KYMO_COMPILE_CHECK_H
+#ifndef KYMO_NEURON_COMPILER_CHECK_H
+#define KYMO_NEURON_COMPILER_CHECK_H
 
-#include "compile/compile.h"
-#include "compile/shadow.h"
+#include "neuron/compiler/compile.h"
+#include "neuron/compiler/shadow.h"
 
 /* Timelines: the engines, then for each semaphore what its DMA blocks and collectives complete. */
 enum { PROOF_TIMELINES = ENGINE_COUNT + SEMAPHORES };

@@ -1,7 +1,7 @@
 /*
  * Accesses: which bytes each instruction and each transfer reads and writes.
  */
-#include "compile/check.h"
+#include "neuron/compiler/check.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
  * The steps from a graph to a program.
  */
-#include "compile/compile.h"
+#include "neuron/compiler/compile.h"
 
-#include "compile/graph.h"
-#include "compile/hlo/read.h"
-#include "compile/lower.h"
-#include "compile/split.h"
 #include "hlo/hlo.h"
+#include "neuron/compiler/graph.h"
+#include "neuron/compiler/hlo/read.h"
+#include "neuron/compiler/lower.h"
+#include "neuron/compiler/split.h"
 
 struct compiled_memory {
     struct ir ir;                         /* of the model */

@@ -2,11 +2,11 @@
  * compile: from a graph (docs/graph.md) or an HLO module (docs/hlo.md) to the program of a
  * NeuronCore. Which it is, is told from its content.
  */
-#ifndef KYMO_COMPILE_COMPILE_H
-#define KYMO_COMPILE_COMPILE_H
+#ifndef KYMO_NEURON_COMPILER_COMPILE_H
+#define KYMO_NEURON_COMPILER_COMPILE_H
 
 #include "base/base.h"
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 struct compile_request {
     const char *path;  /* of the graph: for messages; weights are files beside it */

@@ -2,7 +2,7 @@
  * One operation on one box: the instruction and the engine for it. Functions go to Scalar, floats
  * to Vector, integers to GpSimd, copies to the one of Scalar and Vector that has less to do.
  */
-#include "compile/tiles.h"
+#include "neuron/compiler/tiles.h"
 
 /* b alu' a = a alu b; ALU_NONE: there is no such operation. */
 static enum alu reversed(enum alu alu)

@@ -2,7 +2,7 @@
  * The domain of a group: the order of its dimensions, which of them are one, what each is used for,
  * and how much of each a box has.
  */
-#include "compile/tiles.h"
+#include "neuron/compiler/tiles.h"
 
 enum { TILE_BYTES = 8 << 10, SBUF_SHARE = 2, SMALL_ROW = 64 };
 

@@ -4,7 +4,7 @@
  * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The
  * left operand is kept for all boxes of its rows, the right one for all rows, when they fit.
  */
-#include "compile/tiles.h"
+#include "neuron/compiler/tiles.h"
 
 enum {
     LHS_SHARE = 8, /* fraction of SBUF that kept tiles may take */

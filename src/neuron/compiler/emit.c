@@ -1,7 +1,7 @@
 /*
  * Instructions, DMA blocks and what they wait for.
  */
-#include "compile/emit.h"
+#include "neuron/compiler/emit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
  * it, and of every engine which steps it knows to be complete, directly or through others: it waits
  * for the rest alone.
  */
-#ifndef KYMO_COMPILE_EMIT_H
-#define KYMO_COMPILE_EMIT_H
+#ifndef KYMO_NEURON_COMPILER_EMIT_H
+#define KYMO_NEURON_COMPILER_EMIT_H
 
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 enum {
     SLOTS_SYNC = 24,

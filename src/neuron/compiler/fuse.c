@@ -3,7 +3,7 @@
  * on when it takes each element from where the group has it at that moment: the same place of the
  * domain, or, after a reduction, the row it belongs to.
  */
-#include "compile/lower.h"
+#include "neuron/compiler/lower.h"
 
 enum {
     MAX_NODES = 96,

@@ -1,7 +1,7 @@
 /*
  * The frame of a graph: inputs, weights, operations, outputs, repeats.
  */
-#include "compile/graph.h"
+#include "neuron/compiler/graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /*
  * The graph format's front end: JSON (docs/graph.md) to the internal form.
  */
-#ifndef KYMO_COMPILE_GRAPH_H
-#define KYMO_COMPILE_GRAPH_H
+#ifndef KYMO_NEURON_COMPILER_GRAPH_H
+#define KYMO_NEURON_COMPILER_GRAPH_H
 
-#include "compile/compile.h"
-#include "compile/ir.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "neuron/compiler/compile.h"
+#include "neuron/compiler/ir.h"
 
 enum {
     GRAPH_FIELDS = 32, /* of one object */

@@ -1,7 +1,7 @@
 /*
  * Fields of JSON objects, and what is in them.
  */
-#include "compile/graph.h"
+#include "neuron/compiler/graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>

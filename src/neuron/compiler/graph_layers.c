@@ -2,7 +2,7 @@
  * Operations of the graph that are made of several: matrix products with NumPy's rules, softmax,
  * normalisation, attention. Sums and exponentials of narrow floats are computed in FP32.
  */
-#include "compile/graph.h"
+#include "neuron/compiler/graph.h"
 
 #include <math.h>
 

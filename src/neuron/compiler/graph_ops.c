@@ -1,7 +1,7 @@
 /*
  * Operations of the graph that are operations of the internal form.
  */
-#include "compile/graph.h"
+#include "neuron/compiler/graph.h"
 
 bool takes(struct graph *graph, uint32_t low, uint32_t high)
 {

@@ -2,8 +2,8 @@
  * Weights: numbers in the graph, a NumPy file beside it, one number for all elements, or made from
  * a seed.
  */
-#include "compile/graph.h"
-#include "compile/number.h"
+#include "neuron/compiler/graph.h"
+#include "neuron/compiler/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Types, and the builders of values that are there from the start or are made element by element.
  */
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,11 +4,11 @@
  * functions, which check operands and work out result types. The first error sticks: after it,
  * builders do nothing and return IR_NONE.
  */
-#ifndef KYMO_COMPILE_IR_H
-#define KYMO_COMPILE_IR_H
+#ifndef KYMO_NEURON_COMPILER_IR_H
+#define KYMO_NEURON_COMPILER_IR_H
 
 #include "base/base.h"
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 #define IR_NONE UINT32_MAX
 enum { IR_RANK = SHAPE_MAX };

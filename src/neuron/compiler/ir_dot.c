@@ -2,7 +2,7 @@
  * Builders of dots and collectives: both are brought into the one form that is lowered, by views of
  * their operands and results.
  */
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 /* Dimensions of a tensor of `rank` that are in neither list, in order, after *count others. */
 static bool append_free(uint32_t rank, const uint8_t *batch, uint32_t batch_count,

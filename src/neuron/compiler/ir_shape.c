@@ -2,7 +2,7 @@
  * Builders of values that move elements without computing: views, slices, concatenation, padding,
  * dynamic slices, rows by index.
  */
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 #include <inttypes.h>
 

@@ -5,11 +5,11 @@
  * a gather may be the head of such a group: its result is computed (dot.c) or fetched box by box.
  * What only moves elements is done by DMA from HBM to HBM (move.c).
  */
-#ifndef KYMO_COMPILE_LOWER_H
-#define KYMO_COMPILE_LOWER_H
+#ifndef KYMO_NEURON_COMPILER_LOWER_H
+#define KYMO_NEURON_COMPILER_LOWER_H
 
-#include "compile/access.h"
-#include "compile/emit.h"
+#include "neuron/compiler/access.h"
+#include "neuron/compiler/emit.h"
 
 struct group {
     ARRAY(uint32_t) nodes;

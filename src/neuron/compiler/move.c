@@ -2,7 +2,7 @@
  * Operations that move elements in HBM: copies, concatenation, padding, dynamic slices, rows that
  * are added by index, collectives.
  */
-#include "compile/lower.h"
+#include "neuron/compiler/lower.h"
 
 enum { FILL_ELEMENTS = 512, ROW_ELEMENTS = 2048, OFFSET_REGISTER = 0 };
 

@@ -1,7 +1,7 @@
 /*
  * Encoding of numbers.
  */
-#include "compile/number.h"
+#include "neuron/compiler/number.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /*
  * Numbers as the bytes of a data type.
  */
-#ifndef KYMO_COMPILE_NUMBER_H
-#define KYMO_COMPILE_NUMBER_H
+#ifndef KYMO_NEURON_COMPILER_NUMBER_H
+#define KYMO_NEURON_COMPILER_NUMBER_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 /* Floats are rounded to nearest even, beyond the range to infinity (E4: NaN); integers are taken
  * modulo their width. `number` is of float types, `integer` of the others. */

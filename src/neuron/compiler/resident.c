@@ -2,7 +2,7 @@
  * Values that are still in SBUF when they are needed again. What a group stores is remembered, the
  * oldest of it given up when room is needed; a load that finds its elements there is none.
  */
-#include "compile/lower.h"
+#include "neuron/compiler/lower.h"
 
 enum { RESIDENT_SHARE = 3 }; /* fraction of SBUF */
 

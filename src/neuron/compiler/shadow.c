@@ -1,7 +1,7 @@
 /*
  * Segments, in pages, so that splitting one moves few others.
  */
-#include "compile/shadow.h"
+#include "neuron/compiler/shadow.h"
 
 enum { PAGE_BITS = 12, PAGE_BYTES = 1 << PAGE_BITS };
 #define NO_READ UINT32_MAX

@@ -2,8 +2,8 @@
  * Shadow memory of the checker: for every byte who wrote it last and who read it since, as steps of
  * timelines. Bytes with the same history are one segment.
  */
-#ifndef KYMO_COMPILE_SHADOW_H
-#define KYMO_COMPILE_SHADOW_H
+#ifndef KYMO_NEURON_COMPILER_SHADOW_H
+#define KYMO_NEURON_COMPILER_SHADOW_H
 
 #include "base/base.h"
 

@@ -2,7 +2,7 @@
  * Backwards from the outputs: which part of each value is needed. Then forwards: the operations on
  * these parts.
  */
-#include "compile/split.h"
+#include "neuron/compiler/split.h"
 
 enum need { NOT_NEEDED, NEEDED_IN_PART, NEEDED };
 

@@ -4,10 +4,10 @@
  * cannot be divided, such as a sum over the divided dimension, each core computes as a whole. Cores
  * exchange nothing: they read the same inputs and write different parts of the same outputs.
  */
-#ifndef KYMO_COMPILE_SPLIT_H
-#define KYMO_COMPILE_SPLIT_H
+#ifndef KYMO_NEURON_COMPILER_SPLIT_H
+#define KYMO_NEURON_COMPILER_SPLIT_H
 
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 /* Fills `to` with core's share; `from` must outlive it. Outputs that another core computes have no
  * value. */

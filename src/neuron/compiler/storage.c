@@ -2,8 +2,8 @@
  * Variables in HBM: inputs and weights when they are first used, outputs, and the scratchpad, whose
  * space is used again once the last reader of a value is done.
  */
-#include "compile/lower.h"
-#include "compile/number.h"
+#include "neuron/compiler/lower.h"
+#include "neuron/compiler/number.h"
 
 #include <stdio.h>
 

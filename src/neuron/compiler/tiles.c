@@ -1,7 +1,7 @@
 /*
  * Tiles: which box of the domain is next, what it loads, what it stores.
  */
-#include "compile/tiles.h"
+#include "neuron/compiler/tiles.h"
 
 int64_t place_at(const struct tiles *tiles, const struct place *place, const struct box *box)
 {

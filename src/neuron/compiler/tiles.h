@@ -1,10 +1,10 @@
 /*
  * A group on its way through its domain, box by box.
  */
-#ifndef KYMO_COMPILE_TILES_H
-#define KYMO_COMPILE_TILES_H
+#ifndef KYMO_NEURON_COMPILER_TILES_H
+#define KYMO_NEURON_COMPILER_TILES_H
 
-#include "compile/lower.h"
+#include "neuron/compiler/lower.h"
 
 enum { DOMAIN_RANK = IR_RANK + 1, MAX_REFS = 3 };
 

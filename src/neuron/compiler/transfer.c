@@ -2,7 +2,7 @@
  * DMA: walks over HBM become descriptors, of up to five dimensions, as many as keep the DMA engines
  * busy.
  */
-#include "compile/lower.h"
+#include "neuron/compiler/lower.h"
 
 enum { PIECE_BYTES = 16 << 10 }; /* at least, when a transfer is divided */
 

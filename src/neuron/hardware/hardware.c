@@ -2,7 +2,7 @@
  * The table of generations and instance types, from the published architecture guides. Where they
  * disagree, docs/neuroncore.md says what was chosen.
  */
-#include "hardware/hardware.h"
+#include "neuron/hardware/hardware.h"
 
 #include <stddef.h>
 #include <string.h>

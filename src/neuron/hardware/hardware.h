@@ -1,12 +1,9 @@
 /*
- * hardware: the published figures of devices. Here those of Neuron: engines, clocks, memories, DMA,
- * links, and the instance types they come in. One table; the compiler, the simulated cores and the
- * analysis read it. GPUs are in gpus.h.
+ * The published figures of Neuron devices: engines, clocks, memories, DMA, links, and the instance
+ * types they come in. One table; the compiler, the simulated cores and the analysis read it.
  */
-#ifndef KYMO_HARDWARE_HARDWARE_H
-#define KYMO_HARDWARE_HARDWARE_H
-
-#include "hardware/gpus.h"
+#ifndef KYMO_NEURON_HARDWARE_HARDWARE_H
+#define KYMO_NEURON_HARDWARE_HARDWARE_H
 
 #include <stdbool.h>
 #include <stdint.h>

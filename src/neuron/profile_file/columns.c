@@ -6,8 +6,8 @@
  * details of the notifications of that phase. What starts and what ends is apart because starts and
  * ends each follow a pattern: ids of starts that count up take no bits at all.
  */
-#include "ntff/format.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "neuron/profile_file/format.h"
 
 enum { RUN = 64 };
 

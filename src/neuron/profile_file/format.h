@@ -2,10 +2,10 @@
  * NTFF files, to the byte (schema/ntff.md): a header of 512 bytes, then frames: a head of 40 bytes
  * and a payload. Numbers are little-endian.
  */
-#ifndef KYMO_NTFF_FORMAT_H
-#define KYMO_NTFF_FORMAT_H
+#ifndef KYMO_NEURON_PROFILE_FILE_FORMAT_H
+#define KYMO_NEURON_PROFILE_FILE_FORMAT_H
 
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
 
 #include <assert.h>
 

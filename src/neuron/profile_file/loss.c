@@ -1,7 +1,7 @@
 /*
  * What damaged files have lost.
  */
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * is written as a stream of blocks; a file whose writer was killed is readable up to its last
  * block, a damaged one but for what is damaged.
  */
-#ifndef KYMO_NTFF_NTFF_H
-#define KYMO_NTFF_NTFF_H
+#ifndef KYMO_NEURON_PROFILE_FILE_NTFF_H
+#define KYMO_NEURON_PROFILE_FILE_NTFF_H
 
 #include "base/base.h"
 

@@ -2,7 +2,7 @@
  * Reads NTFF files: by their index, or frame by frame where the writer did not finish or the index
  * is damaged.
  */
-#include "ntff/format.h"
+#include "neuron/profile_file/format.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
  * Writes NTFF files: one open block for each type and unit, which goes out when it is full or its
  * execution ends. What was written is readable whatever happens to the writer.
  */
-#include "ntff/format.h"
+#include "neuron/profile_file/format.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,11 +3,11 @@
  * Numbers are varints as in protobuf; signed ones and differences are zigzag-coded. An instruction
  * is written as what differs from the one of the same opcode before it.
  */
-#ifndef KYMO_NEFF_BINARY_H
-#define KYMO_NEFF_BINARY_H
+#ifndef KYMO_NEURON_PROGRAM_BINARY_H
+#define KYMO_NEURON_PROGRAM_BINARY_H
 
-#include "neff/neff.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "neuron/program/neff.h"
 
 #define PROGRAM_MAGIC "KYMOPROG"
 enum { PROGRAM_MAGIC_SIZE = 8, PROGRAM_VERSION = 1, PROGRAM_HEADER_SIZE = 16 };

@@ -2,7 +2,7 @@
  * Checks that a program stays within its lists, memories and variables, and that the sizes of what
  * meets in an operation fit: whoever runs it need not look again.
  */
-#include "neff/check.h"
+#include "neuron/program/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
  * Checking programs: what the files of the check share.
  */
-#ifndef KYMO_NEFF_CHECK_H
-#define KYMO_NEFF_CHECK_H
+#ifndef KYMO_NEURON_PROGRAM_CHECK_H
+#define KYMO_NEURON_PROGRAM_CHECK_H
 
-#include "neff/binary.h"
+#include "neuron/program/binary.h"
 
 struct check {
     const struct core_program *program;

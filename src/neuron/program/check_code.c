@@ -2,7 +2,7 @@
  * Checks instructions: a table says which engines run an opcode and which operands it has; what the
  * operands must have in common follows for each opcode.
  */
-#include "neff/check.h"
+#include "neuron/program/check.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /*
  * Checks collectives: their variables, the relation of what goes in and comes out, their groups.
  */
-#include "neff/check.h"
+#include "neuron/program/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Checks variables and DMA transfers: both ends inside their memories, as many elements in one as
  * in the other.
  */
-#include "neff/check.h"
+#include "neuron/program/check.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 /*
  * Compressed archives, by zlib.
  */
-#include "neff/compressed.h"
+#include "neuron/program/compressed.h"
 
 /* What is large in a NEFF are weights, which hardly compress. gzip can do a thousandth, so that the
  * limit for any stream would let 100 MB become 100 GB. */

@@ -1,7 +1,7 @@
 /*
  * In builds without zlib: archives must be plain.
  */
-#include "neff/compressed.h"
+#include "neuron/program/compressed.h"
 
 bool archive_unpack(const char *path, const uint8_t *data, size_t size, uint8_t **unpacked,
                     size_t *unpacked_size, struct error *err)

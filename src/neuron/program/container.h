@@ -1,11 +1,11 @@
 /*
  * The container's parts: the header's bytes, the JSON members.
  */
-#ifndef KYMO_NEFF_CONTAINER_H
-#define KYMO_NEFF_CONTAINER_H
+#ifndef KYMO_NEURON_PROGRAM_CONTAINER_H
+#define KYMO_NEURON_PROGRAM_CONTAINER_H
 
-#include "neff/neff.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "neuron/program/neff.h"
 
 enum { NEFF_HEADER_SIZE = 1024, NEFF_MAX_PROGRAMS = 64 };
 enum { NEFF_NAME_MAX = 100 }; /* bytes of a member's name */

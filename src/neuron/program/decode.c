@@ -2,7 +2,7 @@
  * Reads programs. A reader that has failed gives zeros, so that errors are looked for once in each
  * list; counts are held against the bytes that are left before anything is allocated.
  */
-#include "neff/binary.h"
+#include "neuron/program/binary.h"
 
 struct reader {
     struct pb_reader in;

@@ -2,7 +2,7 @@
  * Writes programs. Encodes differences to what came before: a program is mostly loops that the
  * compiler unrolled, so that most fields of an instruction are those of the one before it.
  */
-#include "neff/binary.h"
+#include "neuron/program/binary.h"
 
 static void put_number(struct output *out, uint64_t value)
 {

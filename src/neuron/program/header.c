@@ -1,7 +1,7 @@
 /*
  * The header of NEFF files: 1,024 bytes, little-endian, at the published offsets.
  */
-#include "neff/container.h"
+#include "neuron/program/container.h"
 
 #include <inttypes.h>
 

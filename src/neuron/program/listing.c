@@ -1,7 +1,7 @@
 /*
  * Reads the JSON members of NEFFs, also of other compilers'.
  */
-#include "neff/container.h"
+#include "neuron/program/container.h"
 
 static bool damaged(const struct neff *neff, const char *member, const struct json_reader *in,
                     struct error *err)

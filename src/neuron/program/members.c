@@ -2,9 +2,9 @@
  * The JSON members of a NEFF, for people and other tools: nothing that runs a program reads them.
  * Keys are those that are published, where there are any.
  */
-#include "neff/binary.h"
-#include "neff/container.h"
-#include "neff/tar.h"
+#include "neuron/program/binary.h"
+#include "neuron/program/container.h"
+#include "neuron/program/tar.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Names and sizes of a program's data types, opcodes, operations and functions.
  */
-#include "neff/program.h"
+#include "neuron/program/program.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
  * NEFF files: opening, checking and writing containers.
  */
-#include "neff/neff.h"
-#include "neff/binary.h"
-#include "neff/compressed.h"
-#include "neff/container.h"
-#include "neff/tar.h"
+#include "neuron/program/neff.h"
+#include "neuron/program/binary.h"
+#include "neuron/program/compressed.h"
+#include "neuron/program/container.h"
+#include "neuron/program/tar.h"
 
 #include <stdio.h>
 

@@ -3,11 +3,11 @@
  * plain, with JSON members as published and the engines' programs in Kymo's own encoding
  * (schema/neff.md). Files whose programs come from another compiler can be listed, not run.
  */
-#ifndef KYMO_NEFF_NEFF_H
-#define KYMO_NEFF_NEFF_H
+#ifndef KYMO_NEURON_PROGRAM_NEFF_H
+#define KYMO_NEURON_PROGRAM_NEFF_H
 
 #include "base/base.h"
-#include "neff/program.h"
+#include "neuron/program/program.h"
 
 struct neff_header {
     uint64_t package_version, header_size, data_size, version_major, version_minor;

@@ -9,10 +9,10 @@
  * EVENT_SEMAPHORE instructions before it. An engine runs its list in order; each instruction of an
  * engine sees the results of those before it. Everything else needs a semaphore.
  */
-#ifndef KYMO_NEFF_PROGRAM_H
-#define KYMO_NEFF_PROGRAM_H
+#ifndef KYMO_NEURON_PROGRAM_PROGRAM_H
+#define KYMO_NEURON_PROGRAM_PROGRAM_H
 
-#include "hardware/hardware.h"
+#include "neuron/hardware/hardware.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * Tar archives: blocks of 512 bytes; a header for each member with numbers in octal, then its data.
  */
-#include "neff/tar.h"
+#include "neuron/program/tar.h"
 
 #include <assert.h>
 #include <stdio.h>

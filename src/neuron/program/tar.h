@@ -1,11 +1,11 @@
 /*
  * Tar archives (ustar): writing regular files, reading those of any common tar.
  */
-#ifndef KYMO_NEFF_TAR_H
-#define KYMO_NEFF_TAR_H
+#ifndef KYMO_NEURON_PROGRAM_TAR_H
+#define KYMO_NEURON_PROGRAM_TAR_H
 
-#include "neff/neff.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "neuron/program/neff.h"
 
 enum { TAR_MAX_MEMBERS = 100000 }; /* of an archive that is read */
 

@@ -2,10 +2,10 @@
  * nrt_async.h: requests of execution units, and who is told of their completion.
  */
 #include "base/base.h"
-#include "nrt/runtime/execute.h"
-#include "nrt/runtime/tensor.h"
-#include "nrt/runtime/tracker.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/execute.h"
+#include "neuron/runtime/tensor.h"
+#include "neuron/runtime/tracker.h"
 
 #include <errno.h>
 #include <fcntl.h>

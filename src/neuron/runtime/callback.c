@@ -3,7 +3,7 @@
  * so what it calls must not wait for requests: of that core, nor of others, whose callbacks might
  * wait for this one.
  */
-#include "nrt/runtime/execute.h"
+#include "neuron/runtime/execute.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
  * answered how much it took. What arrives from there waits for the next call of this process: the
  * thread of the connections must not wait for executions, which may wait for it.
  */
-#include "nrt/runtime/channels.h"
+#include "neuron/runtime/channels.h"
 
 #include "base/base.h"
 

@@ -2,11 +2,11 @@
  * Channels of nrt_async_sendrecv.h: each joins the communicator of a sender and that of a receiver,
  * of this process or one of them of another. Sends and receives meet in their order.
  */
-#ifndef KYMO_NRT_RUNTIME_CHANNELS_H
-#define KYMO_NRT_RUNTIME_CHANNELS_H
+#ifndef KYMO_NEURON_RUNTIME_CHANNELS_H
+#define KYMO_NEURON_RUNTIME_CHANNELS_H
 
-#include "nrt/runtime/tensor.h"
-#include "peers/peers.h"
+#include "neuron/runtime/peers/peers.h"
+#include "neuron/runtime/tensor.h"
 
 enum { COMMUNICATORS_MAX = 64, PENDING_MAX = 128, SENDER = 0, RECEIVER = 1 };
 

@@ -3,10 +3,10 @@
  * with nrta_cc_schedule.
  */
 #include "base/base.h"
-#include "nrt/runtime/execute.h"
-#include "nrt/runtime/tensor.h"
-#include "nrt/runtime/tracker.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/execute.h"
+#include "neuron/runtime/tensor.h"
+#include "neuron/runtime/tracker.h"
 
 #include <nrt/nrt_async.h>
 #include <nrt/nrt_experimental.h>

@@ -1,7 +1,7 @@
 /*
  * What collectives do with the data of all ranks of a group.
  */
-#include "nrt/runtime/ranks.h"
+#include "neuron/runtime/ranks.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * Copies between tensors and host memory, one at a time or in batches.
  */
-#include "nrt/runtime/tensor.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/tensor.h"
 
 #include <string.h>
 

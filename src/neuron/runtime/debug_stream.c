@@ -1,7 +1,7 @@
 /*
  * ndebug_stream.h. Programs of these cores print nothing, so a stream has no events.
  */
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <nrt/ndebug_stream.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
  * Hardware events of the system trace.
  */
-#include "nrt/runtime/device_trace.h"
+#include "neuron/runtime/device_trace.h"
 
-#include "nrt/trace.h"
-#include "record/wall_clock.h"
+#include "capture/neuron/trace.h"
+#include "capture/recorder/wall_clock.h"
 
 uint64_t device_ns(uint64_t ticks)
 {

@@ -1,11 +1,11 @@
 /*
  * Events of the hardware, on the clock of its device.
  */
-#ifndef KYMO_NRT_RUNTIME_DEVICE_TRACE_H
-#define KYMO_NRT_RUNTIME_DEVICE_TRACE_H
+#ifndef KYMO_NEURON_RUNTIME_DEVICE_TRACE_H
+#define KYMO_NEURON_RUNTIME_DEVICE_TRACE_H
 
 #include "base/base.h"
-#include "nrt/runtime/model.h"
+#include "neuron/runtime/model.h"
 
 /* One collective of an execution, in ticks since its start: triggered, all ranks there, done. */
 struct collective_span {

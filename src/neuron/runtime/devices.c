@@ -1,7 +1,7 @@
 /*
  * Devices and their memory, as nrt.h and nrt_experimental.h show them.
  */
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <nrt/nrt_experimental.h>
 #include <stdio.h>

@@ -2,16 +2,16 @@
  * Executions: binding tensors to a model's inputs and outputs, running its programs on the cores,
  * and the events of it.
  */
-#include "nrt/runtime/execute.h"
+#include "neuron/runtime/execute.h"
 
 #include "base/base.h"
-#include "neuroncore/neuroncore.h"
-#include "nrt/runtime/device_trace.h"
-#include "nrt/runtime/profile.h"
-#include "nrt/runtime/tensor.h"
-#include "nrt/runtime/tracker.h"
-#include "nrt/trace.h"
-#include "record/wall_clock.h"
+#include "capture/neuron/trace.h"
+#include "capture/recorder/wall_clock.h"
+#include "neuron/runtime/device_trace.h"
+#include "neuron/runtime/profile.h"
+#include "neuron/runtime/tensor.h"
+#include "neuron/runtime/tracker.h"
+#include "neuron/simulator/neuroncore.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,10 +1,10 @@
 /*
  * Executions of models on the threads of their cores.
  */
-#ifndef KYMO_NRT_RUNTIME_EXECUTE_H
-#define KYMO_NRT_RUNTIME_EXECUTE_H
+#ifndef KYMO_NEURON_RUNTIME_EXECUTE_H
+#define KYMO_NEURON_RUNTIME_EXECUTE_H
 
-#include "nrt/runtime/model.h"
+#include "neuron/runtime/model.h"
 
 #include <nrt/nrt_experimental.h>
 

@@ -2,8 +2,8 @@
  * The runtime's part of the handler of fork (nrt/fork.c). It takes the locks of calls that a child
  * may make; the others' calls return before they take one.
  */
-#include "nrt/runtime/profile.h"
-#include "nrt/runtime/ranks.h"
+#include "neuron/runtime/profile.h"
+#include "neuron/runtime/ranks.h"
 
 static pthread_mutex_t *const locks[] = {&lifecycle_lock, &profiles_lock, &issued_lock,
                                          &debug_lock};

@@ -2,12 +2,12 @@
  * From nrt_init to nrt_close: the machine, its cores, and which calls are under way.
  */
 #include "base/base.h"
-#include "nrt/runtime/execute.h"
-#include "nrt/runtime/profile.h"
-#include "nrt/runtime/ranks.h"
-#include "nrt/runtime/tensor.h"
-#include "nrt/trace.h"
-#include "record/wall_clock.h"
+#include "capture/neuron/trace.h"
+#include "capture/recorder/wall_clock.h"
+#include "neuron/runtime/execute.h"
+#include "neuron/runtime/profile.h"
+#include "neuron/runtime/ranks.h"
+#include "neuron/runtime/tensor.h"
 
 #include <string.h>
 #include <time.h>

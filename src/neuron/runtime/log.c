@@ -1,7 +1,7 @@
 /*
  * The runtime's messages, filtered by level and component, to standard error or syslog.
  */
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Lists of meetings and turns: short ones.
  */
-#include "nrt/runtime/meetings.h"
+#include "neuron/runtime/meetings.h"
 
 static bool is_same(const struct meeting_id *a, const struct meeting_id *b)
 {

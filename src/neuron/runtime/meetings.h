@@ -2,10 +2,10 @@
  * Meetings: one exchange each, of which ranks of this process are members. Inputs of other
  * processes arrive by themselves, also before a rank of this process does.
  */
-#ifndef KYMO_NRT_RUNTIME_MEETINGS_H
-#define KYMO_NRT_RUNTIME_MEETINGS_H
+#ifndef KYMO_NEURON_RUNTIME_MEETINGS_H
+#define KYMO_NEURON_RUNTIME_MEETINGS_H
 
-#include "peers/peers.h"
+#include "neuron/runtime/peers/peers.h"
 
 struct meeting_id {
     uint64_t epoch, key, turn;

@@ -3,7 +3,7 @@
  * not accessible and takes no memory of the host.
  */
 #include "base/base.h"
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,12 +1,12 @@
 /*
  * Models: a NEFF that is loaded on a logical core.
  */
-#ifndef KYMO_NRT_RUNTIME_MODEL_H
-#define KYMO_NRT_RUNTIME_MODEL_H
+#ifndef KYMO_NEURON_RUNTIME_MODEL_H
+#define KYMO_NEURON_RUNTIME_MODEL_H
 
-#include "neff/neff.h"
-#include "nrt/runtime/ranks.h"
-#include "nrt/runtime/runtime.h"
+#include "neuron/program/neff.h"
+#include "neuron/runtime/ranks.h"
+#include "neuron/runtime/runtime.h"
 
 struct model_io {
     const struct variable *variable;

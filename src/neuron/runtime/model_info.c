@@ -2,8 +2,8 @@
  * What nrt.h and nrt_experimental.h tell about models.
  */
 #include "base/base.h"
-#include "nrt/runtime/execute.h"
-#include "nrt/runtime/model.h"
+#include "neuron/runtime/execute.h"
+#include "neuron/runtime/model.h"
 
 #include <nrt/nrt_experimental.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Loading and unloading models.
  */
 #include "base/base.h"
-#include "nrt/runtime/model.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/model.h"
 
 #include <stdlib.h>
 #include <string.h>

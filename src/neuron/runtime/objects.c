@@ -3,7 +3,7 @@
  * when the slot is used again, so that a freed handle stays invalid.
  */
 #include "base/base.h"
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #define HANDLE_TAG (UINT64_C(0x5A) << 56) /* no address of a program has these upper bits */
 enum { KIND_SHIFT = 28, GENERATION_SHIFT = 32 };

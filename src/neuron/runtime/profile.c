@@ -2,11 +2,11 @@
  * Device profiles: of a model between nrt_profile_start and stop, of what a session asks for, and
  * of the last execution of each core, kept in memory until it is saved.
  */
-#include "nrt/runtime/profile.h"
+#include "neuron/runtime/profile.h"
 
 #include "base/base.h"
-#include "nrt/device.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
+#include "neuron/runtime/api/device.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,11 +1,11 @@
 /*
  * Device profiles of executions: which are taken, and where they go.
  */
-#ifndef KYMO_NRT_RUNTIME_PROFILE_H
-#define KYMO_NRT_RUNTIME_PROFILE_H
+#ifndef KYMO_NEURON_RUNTIME_PROFILE_H
+#define KYMO_NEURON_RUNTIME_PROFILE_H
 
-#include "nrt/runtime/model.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/runtime/model.h"
 
 /* The profile of one execution on one physical core. */
 struct sink;

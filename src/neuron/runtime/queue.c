@@ -1,10 +1,10 @@
 /*
  * Queues of execution units.
  */
-#include "nrt/runtime/queue.h"
+#include "neuron/runtime/queue.h"
 
 #include "base/base.h"
-#include "nrt/runtime/tracker.h"
+#include "neuron/runtime/tracker.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  * A queue of a core's execution unit: requests that one thread completes in order. The thread
  * starts with the first request.
  */
-#ifndef KYMO_NRT_RUNTIME_QUEUE_H
-#define KYMO_NRT_RUNTIME_QUEUE_H
+#ifndef KYMO_NEURON_RUNTIME_QUEUE_H
+#define KYMO_NEURON_RUNTIME_QUEUE_H
 
 #include <nrt/nrt_status.h>
 #include <pthread.h>

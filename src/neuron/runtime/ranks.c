@@ -6,11 +6,11 @@
  * its run, and so out of step with the others: from the next run on all count anew, in the next
  * epoch.
  */
-#include "nrt/runtime/ranks.h"
+#include "neuron/runtime/ranks.h"
 
 #include "base/base.h"
-#include "nrt/runtime/channels.h"
-#include "nrt/runtime/meetings.h"
+#include "neuron/runtime/channels.h"
+#include "neuron/runtime/meetings.h"
 
 #include <stdio.h>
 #include <string.h>

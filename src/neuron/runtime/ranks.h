@@ -2,11 +2,11 @@
  * Ranks: cores that exchange data, of this process and of others. Each rank gives its input, waits
  * for the others, and combines what is there.
  */
-#ifndef KYMO_NRT_RUNTIME_RANKS_H
-#define KYMO_NRT_RUNTIME_RANKS_H
+#ifndef KYMO_NEURON_RUNTIME_RANKS_H
+#define KYMO_NEURON_RUNTIME_RANKS_H
 
-#include "neuroncore/neuroncore.h"
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
+#include "neuron/simulator/neuroncore.h"
 
 struct world; /* all ranks of a communicator */
 

@@ -3,12 +3,12 @@
  * interface are numbers in a registry, never addresses, so that any value a program passes can be
  * told to be valid or not.
  */
-#ifndef KYMO_NRT_RUNTIME_RUNTIME_H
-#define KYMO_NRT_RUNTIME_RUNTIME_H
+#ifndef KYMO_NEURON_RUNTIME_RUNTIME_H
+#define KYMO_NEURON_RUNTIME_RUNTIME_H
 
-#include "cores/cores.h"
-#include "hardware/hardware.h"
-#include "nrt/runtime/queue.h"
+#include "neuron/hardware/hardware.h"
+#include "neuron/runtime/cores/cores.h"
+#include "neuron/runtime/queue.h"
 
 #include <nrt/nrt.h>
 #include <pthread.h>
@@ -138,12 +138,12 @@ bool runtime_may_wait(const char *what);
  *
  * A thread that holds a lock may take those of later lines, never those of earlier ones:
  *
- *     inspect_lock, profile_lock           sessions and profiles that were begun (nrt/device.h)
+ *     inspect_lock, profile_lock           sessions and profiles that were begun (api/device.h)
  *     lifecycle_lock                       the runtime's state
  *     profiles_lock                        device profiles
  *     issued_lock, debug_lock              what was given out to the program
  *     send_lock, channels_lock, inbox_lock messages between cores (channels.c)
- *     join_lock, the lock of ranks.c, those of src/peers
+ *     join_lock, the lock of ranks.c, those of src/neuron/runtime/peers
  *     queues, tensors, sets                and then the registry of handles
  *     rings' control, each ring            nrt/rings.c
  *     libkymo's

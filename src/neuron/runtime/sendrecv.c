@@ -3,8 +3,8 @@
  * core of another process of the communicator of ranks.
  */
 #include "base/base.h"
-#include "nrt/runtime/channels.h"
-#include "nrt/runtime/ranks.h"
+#include "neuron/runtime/channels.h"
+#include "neuron/runtime/ranks.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -2,7 +2,7 @@
  * Tensor sets: names and handles of tensors, which they do not own.
  */
 #include "base/base.h"
-#include "nrt/runtime/tensor.h"
+#include "neuron/runtime/tensor.h"
 
 #include <string.h>
 

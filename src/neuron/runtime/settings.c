@@ -1,7 +1,7 @@
 /*
  * Environment variables of the runtime.
  */
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <ctype.h>
 #include <errno.h>

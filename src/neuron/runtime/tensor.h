@@ -1,10 +1,10 @@
 /*
  * Tensors: a part of a storage. Storages are shared by slices and by executions in flight.
  */
-#ifndef KYMO_NRT_RUNTIME_TENSOR_H
-#define KYMO_NRT_RUNTIME_TENSOR_H
+#ifndef KYMO_NEURON_RUNTIME_TENSOR_H
+#define KYMO_NEURON_RUNTIME_TENSOR_H
 
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 struct storage; /* memory, counted by its users */
 

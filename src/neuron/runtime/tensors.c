@@ -1,10 +1,10 @@
 /*
  * Tensors and their storages.
  */
-#include "nrt/runtime/tensor.h"
+#include "neuron/runtime/tensor.h"
 
 #include "base/base.h"
-#include "nrt/trace.h"
+#include "capture/neuron/trace.h"
 
 #include <stdlib.h>
 #include <string.h>

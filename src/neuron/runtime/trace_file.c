@@ -1,7 +1,7 @@
 /*
  * nrt_trace_start and nrt_trace_stop: the system trace of the process, into a file.
  */
-#include "nrt/runtime/runtime.h"
+#include "neuron/runtime/runtime.h"
 
 #include <errno.h>
 #include <nrt/nrt_experimental.h>

@@ -1,8 +1,8 @@
 /*
  * nrta_error_tracker_t: statuses of requests that failed.
  */
-#ifndef KYMO_NRT_RUNTIME_TRACKER_H
-#define KYMO_NRT_RUNTIME_TRACKER_H
+#ifndef KYMO_NEURON_RUNTIME_TRACKER_H
+#define KYMO_NEURON_RUNTIME_TRACKER_H
 
 #include <nrt/nrt_status.h>
 #include <stdint.h>

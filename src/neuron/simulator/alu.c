@@ -1,9 +1,9 @@
 /*
  * The operations of enum alu. Integers overflow as two's complement does.
  */
-#include "neuroncore/alu.h"
+#include "neuron/simulator/alu.h"
 
-#include "neuroncore/functions.h"
+#include "neuron/simulator/functions.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /*
  * The operations of enum alu, on vectors of FP32 and of 64-bit integers.
  */
-#ifndef KYMO_NEURONCORE_ALU_H
-#define KYMO_NEURONCORE_ALU_H
+#ifndef KYMO_NEURON_SIMULATOR_ALU_H
+#define KYMO_NEURON_SIMULATOR_ALU_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 /* out may be a or b. */
 void alu_floats(enum alu alu, const float *a, const float *b, float *out, size_t count);

@@ -1,9 +1,9 @@
 /*
  * Buffers for arithmetic; elements through a walk.
  */
-#include "neuroncore/arithmetic.h"
+#include "neuron/simulator/arithmetic.h"
 
-#include "neuroncore/convert.h"
+#include "neuron/simulator/convert.h"
 
 #include "base/base.h"
 

@@ -1,11 +1,11 @@
 /*
  * Buffers for arithmetic, and reading and writing of elements through a walk.
  */
-#ifndef KYMO_NEURONCORE_ARITHMETIC_H
-#define KYMO_NEURONCORE_ARITHMETIC_H
+#ifndef KYMO_NEURON_SIMULATOR_ARITHMETIC_H
+#define KYMO_NEURON_SIMULATOR_ARITHMETIC_H
 
-#include "neuroncore/matmul.h"
-#include "neuroncore/walk.h"
+#include "neuron/simulator/matmul.h"
+#include "neuron/simulator/walk.h"
 
 enum { CHUNK_ELEMENTS = 1024 };
 

@@ -2,12 +2,12 @@
  * Collectives. A CC-core takes one at a time. Data is exchanged at the trigger's simulated time;
  * what the core does until the collective's end goes on beside it.
  */
-#include "neuroncore/collectives.h"
+#include "neuron/simulator/collectives.h"
 
-#include "neuroncore/convert.h"
-#include "neuroncore/notify.h"
-#include "neuroncore/semaphores.h"
-#include "neuroncore/timing.h"
+#include "neuron/simulator/convert.h"
+#include "neuron/simulator/notify.h"
+#include "neuron/simulator/semaphores.h"
+#include "neuron/simulator/timing.h"
 
 #include <string.h>
 

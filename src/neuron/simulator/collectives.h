@@ -2,10 +2,10 @@
  * Collectives: exchanged with the other ranks when they are triggered, complete when the links and
  * the other ranks let them.
  */
-#ifndef KYMO_NEURONCORE_COLLECTIVES_H
-#define KYMO_NEURONCORE_COLLECTIVES_H
+#ifndef KYMO_NEURON_SIMULATOR_COLLECTIVES_H
+#define KYMO_NEURON_SIMULATOR_COLLECTIVES_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 void collective_trigger(struct core *core, enum engine engine, uint32_t pc, uint32_t index);
 void collective_done(struct core *core, enum engine engine, uint32_t index);

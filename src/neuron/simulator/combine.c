@@ -1,9 +1,9 @@
 /*
  * Reductions over the data of several ranks.
  */
-#include "neuroncore/alu.h"
-#include "neuroncore/convert.h"
-#include "neuroncore/neuroncore.h"
+#include "neuron/simulator/alu.h"
+#include "neuron/simulator/convert.h"
+#include "neuron/simulator/neuroncore.h"
 
 enum { PIECE = 512 };
 

@@ -1,9 +1,9 @@
 /*
  * The ends of instructions, for profiles.
  */
-#include "neuroncore/completions.h"
+#include "neuron/simulator/completions.h"
 
-#include "neuroncore/notify.h"
+#include "neuron/simulator/notify.h"
 
 bool completion_push(struct core *core, unsigned engine, unsigned order, uint64_t time, uint32_t pc,
                      uint32_t iteration)

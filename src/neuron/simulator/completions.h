@@ -3,10 +3,10 @@
  * short queues of their engine rather than among the events, which makes profiling cheap, and are
  * notified before anything later of the same engine.
  */
-#ifndef KYMO_NEURONCORE_COMPLETIONS_H
-#define KYMO_NEURONCORE_COMPLETIONS_H
+#ifndef KYMO_NEURON_SIMULATOR_COMPLETIONS_H
+#define KYMO_NEURON_SIMULATOR_COMPLETIONS_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* False when there is no room. `order`: which of the engine's queues, each in order of time. */
 bool completion_push(struct core *core, unsigned engine, unsigned order, uint64_t time, uint32_t pc,

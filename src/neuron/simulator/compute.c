@@ -2,12 +2,12 @@
  * What instructions do to data, row by row, in chunks that fit the processor's first cache. An
  * instruction's destination is one of its sources, element by element, or apart from them.
  */
-#include "neuroncore/compute.h"
+#include "neuron/simulator/compute.h"
 
-#include "neuroncore/alu.h"
-#include "neuroncore/arithmetic.h"
-#include "neuroncore/convert.h"
-#include "neuroncore/functions.h"
+#include "neuron/simulator/alu.h"
+#include "neuron/simulator/arithmetic.h"
+#include "neuron/simulator/convert.h"
+#include "neuron/simulator/functions.h"
 
 #include <string.h>
 

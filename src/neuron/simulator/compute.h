@@ -1,10 +1,10 @@
 /*
  * What instructions do to data in SBUF and PSUM.
  */
-#ifndef KYMO_NEURONCORE_COMPUTE_H
-#define KYMO_NEURONCORE_COMPUTE_H
+#ifndef KYMO_NEURON_SIMULATOR_COMPUTE_H
+#define KYMO_NEURON_SIMULATOR_COMPUTE_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* One of those up to OP_IOTA. */
 void compute_instruction(struct core *core, const struct instruction *instruction);

@@ -3,7 +3,7 @@
  * contiguous elements as a constant, which compilers turn into vector instructions, and with any
  * distance.
  */
-#include "neuroncore/convert.h"
+#include "neuron/simulator/convert.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,10 +4,10 @@
  * has none. Floats become integers towards zero, clamped to the type's range, NaN becoming 0;
  * integers become narrower ones by their lowest bits.
  */
-#ifndef KYMO_NEURONCORE_CONVERT_H
-#define KYMO_NEURONCORE_CONVERT_H
+#ifndef KYMO_NEURON_SIMULATOR_CONVERT_H
+#define KYMO_NEURON_SIMULATOR_CONVERT_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 /* `step` is the distance of elements in bytes. Addresses need no alignment. */
 void load_floats(enum dtype dtype, const uint8_t *from, int64_t step, size_t count, float *out);

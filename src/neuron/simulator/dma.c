@@ -1,12 +1,12 @@
 /*
  * The DMA engines: when transfers start and end. transfer.c moves the data.
  */
-#include "neuroncore/dma.h"
+#include "neuron/simulator/dma.h"
 
-#include "neuroncore/notify.h"
-#include "neuroncore/semaphores.h"
-#include "neuroncore/timing.h"
-#include "neuroncore/transfer.h"
+#include "neuron/simulator/notify.h"
+#include "neuron/simulator/semaphores.h"
+#include "neuron/simulator/timing.h"
+#include "neuron/simulator/transfer.h"
 
 #include "base/base.h"
 

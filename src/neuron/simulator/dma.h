@@ -2,10 +2,10 @@
  * The DMA engines: blocks of transfers, spread over the rings of a queue, each DMA engine serving
  * its transfers one after the other.
  */
-#ifndef KYMO_NEURONCORE_DMA_H
-#define KYMO_NEURONCORE_DMA_H
+#ifndef KYMO_NEURON_SIMULATOR_DMA_H
+#define KYMO_NEURON_SIMULATOR_DMA_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 void dma_prepare(struct core *core); /* for a run */
 void dma_free(struct core *core);

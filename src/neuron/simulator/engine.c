@@ -3,17 +3,17 @@
  * has read its operands or is complete. Instructions complete in order, but for weight loads, which
  * run beside matmuls.
  */
-#include "neuroncore/engine.h"
+#include "neuron/simulator/engine.h"
 
-#include "neuroncore/alu.h"
-#include "neuroncore/collectives.h"
-#include "neuroncore/completions.h"
-#include "neuroncore/compute.h"
-#include "neuroncore/dma.h"
-#include "neuroncore/notify.h"
-#include "neuroncore/semaphores.h"
-#include "neuroncore/throttle.h"
-#include "neuroncore/timing.h"
+#include "neuron/simulator/alu.h"
+#include "neuron/simulator/collectives.h"
+#include "neuron/simulator/completions.h"
+#include "neuron/simulator/compute.h"
+#include "neuron/simulator/dma.h"
+#include "neuron/simulator/notify.h"
+#include "neuron/simulator/semaphores.h"
+#include "neuron/simulator/throttle.h"
+#include "neuron/simulator/timing.h"
 
 static bool is_array_opcode(enum opcode opcode)
 {

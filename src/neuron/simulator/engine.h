@@ -1,10 +1,10 @@
 /*
  * The engines: each issues the instructions of its list in order.
  */
-#ifndef KYMO_NEURONCORE_ENGINE_H
-#define KYMO_NEURONCORE_ENGINE_H
+#ifndef KYMO_NEURON_SIMULATOR_ENGINE_H
+#define KYMO_NEURON_SIMULATOR_ENGINE_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* Issues the engine's next instruction, if it can start now. */
 void engine_issue(struct core *core, enum engine engine);

@@ -1,7 +1,7 @@
 /*
  * The queue of simulated events.
  */
-#include "neuroncore/events.h"
+#include "neuron/simulator/events.h"
 
 #include "base/base.h"
 

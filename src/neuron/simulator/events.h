@@ -2,8 +2,8 @@
  * The queue of simulated events: a binary heap, ordered by time and, at equal times, by the order
  * in which the events were pushed, so that a run is the same each time.
  */
-#ifndef KYMO_NEURONCORE_EVENTS_H
-#define KYMO_NEURONCORE_EVENTS_H
+#ifndef KYMO_NEURON_SIMULATOR_EVENTS_H
+#define KYMO_NEURON_SIMULATOR_EVENTS_H
 
 #include <stddef.h>
 #include <stdint.h>

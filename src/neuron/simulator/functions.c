@@ -1,9 +1,9 @@
 /*
  * The functions of enum function, element by element.
  */
-#include "neuroncore/functions.h"
+#include "neuron/simulator/functions.h"
 
-#include "neuroncore/real.h"
+#include "neuron/simulator/real.h"
 
 float function_power(float base, float exponent)
 {

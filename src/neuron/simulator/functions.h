@@ -3,10 +3,10 @@
  * are worked out in double precision by formulas of our own, as mathematical libraries differ: the
  * results are the same on every machine, and within one unit in the last place of FP32.
  */
-#ifndef KYMO_NEURONCORE_FUNCTIONS_H
-#define KYMO_NEURONCORE_FUNCTIONS_H
+#ifndef KYMO_NEURON_SIMULATOR_FUNCTIONS_H
+#define KYMO_NEURON_SIMULATOR_FUNCTIONS_H
 
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 /* out may be in. */
 void function_floats(enum function function, const float *in, float *out, size_t count);

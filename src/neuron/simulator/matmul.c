@@ -3,7 +3,7 @@
  * through the rows. Vectors are over moving columns, so that the width of a processor's vectors
  * changes no result; nothing is fused (-ffp-contract=off).
  */
-#include "neuroncore/matmul.h"
+#include "neuron/simulator/matmul.h"
 
 #include <string.h>
 

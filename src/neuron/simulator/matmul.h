@@ -2,8 +2,8 @@
  * The product of up to 128 x 128 weights and up to 128 x 512 moving values in FP32: each element is
  * the sum of its products in the order of the rows, each product and each sum rounded.
  */
-#ifndef KYMO_NEURONCORE_MATMUL_H
-#define KYMO_NEURONCORE_MATMUL_H
+#ifndef KYMO_NEURON_SIMULATOR_MATMUL_H
+#define KYMO_NEURON_SIMULATOR_MATMUL_H
 
 #include <stddef.h>
 

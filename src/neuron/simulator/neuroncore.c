@@ -1,16 +1,16 @@
 /*
  * A core: making one, and running a program from its first event to its last.
  */
-#include "neuroncore/neuroncore.h"
+#include "neuron/simulator/neuroncore.h"
 
-#include "neuroncore/arithmetic.h"
-#include "neuroncore/collectives.h"
-#include "neuroncore/completions.h"
-#include "neuroncore/dma.h"
-#include "neuroncore/engine.h"
-#include "neuroncore/notify.h"
-#include "neuroncore/state.h"
-#include "neuroncore/throttle.h"
+#include "neuron/simulator/arithmetic.h"
+#include "neuron/simulator/collectives.h"
+#include "neuron/simulator/completions.h"
+#include "neuron/simulator/dma.h"
+#include "neuron/simulator/engine.h"
+#include "neuron/simulator/notify.h"
+#include "neuron/simulator/state.h"
+#include "neuron/simulator/throttle.h"
 
 #include "base/base.h"
 

@@ -4,11 +4,11 @@
  * same program with the same inputs gives the same outputs and the same notifications, byte for
  * byte.
  */
-#ifndef KYMO_NEURONCORE_NEURONCORE_H
-#define KYMO_NEURONCORE_NEURONCORE_H
+#ifndef KYMO_NEURON_SIMULATOR_NEURONCORE_H
+#define KYMO_NEURON_SIMULATOR_NEURONCORE_H
 
-#include "neff/neff.h"
-#include "ntff/ntff.h"
+#include "neuron/profile_file/ntff.h"
+#include "neuron/program/neff.h"
 
 struct core; /* SBUF, PSUM, registers; for one thread at a time */
 

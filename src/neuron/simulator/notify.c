@@ -1,7 +1,7 @@
 /*
  * Notifications and errors.
  */
-#include "neuroncore/notify.h"
+#include "neuron/simulator/notify.h"
 
 #include <stdarg.h>
 #include <stdio.h>

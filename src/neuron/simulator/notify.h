@@ -1,10 +1,10 @@
 /*
  * Notifications, in batches, and errors: an error is a notification, a status and a sentence.
  */
-#ifndef KYMO_NEURONCORE_NOTIFY_H
-#define KYMO_NEURONCORE_NOTIFY_H
+#ifndef KYMO_NEURON_SIMULATOR_NOTIFY_H
+#define KYMO_NEURON_SIMULATOR_NOTIFY_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 void notify_flush(struct core *core);
 

@@ -2,8 +2,8 @@
  * Elementary functions in double precision, good to about 1e-14. Sums and products are rounded one
  * by one (-ffp-contract=off), so that results do not depend on the machine.
  */
-#ifndef KYMO_NEURONCORE_REAL_H
-#define KYMO_NEURONCORE_REAL_H
+#ifndef KYMO_NEURON_SIMULATOR_REAL_H
+#define KYMO_NEURON_SIMULATOR_REAL_H
 
 #include <math.h>
 #include <stdint.h>

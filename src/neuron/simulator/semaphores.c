@@ -1,10 +1,10 @@
 /*
  * Semaphores.
  */
-#include "neuroncore/semaphores.h"
+#include "neuron/simulator/semaphores.h"
 
-#include "neuroncore/completions.h"
-#include "neuroncore/notify.h"
+#include "neuron/simulator/completions.h"
+#include "neuron/simulator/notify.h"
 
 uint32_t semaphore_updated(uint32_t value, enum update_kind kind, uint32_t by)
 {

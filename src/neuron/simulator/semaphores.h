@@ -1,10 +1,10 @@
 /*
  * Semaphores, and the engines that wait for them.
  */
-#ifndef KYMO_NEURONCORE_SEMAPHORES_H
-#define KYMO_NEURONCORE_SEMAPHORES_H
+#ifndef KYMO_NEURON_SIMULATOR_SEMAPHORES_H
+#define KYMO_NEURON_SIMULATOR_SEMAPHORES_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* Gives it a value, and wakes those who waited for it. `engine` and `instruction` set it;
  * NO_INDEX: a DMA block or a collective that the engine started. */

@@ -2,11 +2,11 @@
  * What a core consists of while it runs. The functions of one part are declared in the header of
  * its name; all of them take the core.
  */
-#ifndef KYMO_NEURONCORE_STATE_H
-#define KYMO_NEURONCORE_STATE_H
+#ifndef KYMO_NEURON_SIMULATOR_STATE_H
+#define KYMO_NEURON_SIMULATOR_STATE_H
 
-#include "neuroncore/events.h"
-#include "neuroncore/neuroncore.h"
+#include "neuron/simulator/events.h"
+#include "neuron/simulator/neuroncore.h"
 
 enum {
     NOTIFICATION_BATCH = 1024,

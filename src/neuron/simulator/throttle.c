@@ -3,10 +3,10 @@
  * first matmul after an idle window. In that one the rate is capped at a half; a window with less
  * than half of its time used caps the next one, any other lifts the cap.
  */
-#include "neuroncore/throttle.h"
+#include "neuron/simulator/throttle.h"
 
-#include "neuroncore/notify.h"
-#include "neuroncore/timing.h"
+#include "neuron/simulator/notify.h"
+#include "neuron/simulator/timing.h"
 
 enum { FULL_RATE = 1024 };
 

@@ -1,10 +1,10 @@
 /*
  * The cap of the Tensor engine's rate after idling, on generations that have it.
  */
-#ifndef KYMO_NEURONCORE_THROTTLE_H
-#define KYMO_NEURONCORE_THROTTLE_H
+#ifndef KYMO_NEURON_SIMULATOR_THROTTLE_H
+#define KYMO_NEURON_SIMULATOR_THROTTLE_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* Before a matmul's cost is asked for. */
 void throttle_begin(struct core *core);

@@ -1,7 +1,7 @@
 /*
  * How long instructions and transfers take.
  */
-#include "neuroncore/timing.h"
+#include "neuron/simulator/timing.h"
 
 static bool is_fp8(enum dtype dtype)
 {

@@ -1,10 +1,10 @@
 /*
  * How long things take: the published rules (docs/neuroncore.md), in cycles of the engine.
  */
-#ifndef KYMO_NEURONCORE_TIMING_H
-#define KYMO_NEURONCORE_TIMING_H
+#ifndef KYMO_NEURON_SIMULATOR_TIMING_H
+#define KYMO_NEURON_SIMULATOR_TIMING_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 enum {
     SEQUENCER_CYCLES = 16, /* an instruction that only the sequencer sees */

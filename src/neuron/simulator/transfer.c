@@ -1,12 +1,12 @@
 /*
  * Moving the data of DMA transfers: copies, casts, accumulation, gathers and scatters.
  */
-#include "neuroncore/transfer.h"
+#include "neuron/simulator/transfer.h"
 
-#include "neuroncore/alu.h"
-#include "neuroncore/arithmetic.h"
-#include "neuroncore/convert.h"
-#include "neuroncore/notify.h"
+#include "neuron/simulator/alu.h"
+#include "neuron/simulator/arithmetic.h"
+#include "neuron/simulator/convert.h"
+#include "neuron/simulator/notify.h"
 
 #include "base/base.h"
 

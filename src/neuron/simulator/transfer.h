@@ -1,10 +1,10 @@
 /*
  * Moving the data of DMA transfers.
  */
-#ifndef KYMO_NEURONCORE_TRANSFER_H
-#define KYMO_NEURONCORE_TRANSFER_H
+#ifndef KYMO_NEURON_SIMULATOR_TRANSFER_H
+#define KYMO_NEURON_SIMULATOR_TRANSFER_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* Moves a descriptor's data; what is out of bounds is reported and left out. crc, if any, becomes
  * the CRC-32 of the data as it was written. */

@@ -1,7 +1,7 @@
 /*
  * Walking over elements.
  */
-#include "neuroncore/walk.h"
+#include "neuron/simulator/walk.h"
 
 /* Takes one more dimension, inside those there are. */
 static void add_dimension(struct walk *walk, uint64_t size, int64_t step)

@@ -2,10 +2,10 @@
  * Walking over the elements of an operand's row or of an end of a transfer, in order, in pieces
  * whose elements are at equal distances.
  */
-#ifndef KYMO_NEURONCORE_WALK_H
-#define KYMO_NEURONCORE_WALK_H
+#ifndef KYMO_NEURON_SIMULATOR_WALK_H
+#define KYMO_NEURON_SIMULATOR_WALK_H
 
-#include "neuroncore/state.h"
+#include "neuron/simulator/state.h"
 
 /* Dimensions of size 1 are left out, and those that continue each other are one. */
 struct walk {

@@ -1,7 +1,7 @@
 /*
  * Compares what was read of two profiles or runs, row by row.
  */
-#include "diff/compare.h"
+#include "report/compare/compare.h"
 
 #include <math.h>
 

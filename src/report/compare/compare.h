@@ -1,11 +1,11 @@
 /*
  * Inside diff: the comparison.
  */
-#ifndef KYMO_DIFF_COMPARE_H
-#define KYMO_DIFF_COMPARE_H
+#ifndef KYMO_REPORT_COMPARE_COMPARE_H
+#define KYMO_REPORT_COMPARE_COMPARE_H
 
-#include "diff/side.h"
-#include "diff/significance.h"
+#include "report/compare/side.h"
+#include "report/compare/significance.h"
 
 /* How rows of A and B were found to be the same; from pass to pass less has to agree. */
 enum match {

@@ -3,12 +3,12 @@
  * kernels, collectives, copies, work of the host and memory, of runs ranks and machines, with the
  * significance of each change over steps, and what explains the change of the step time.
  */
-#ifndef KYMO_DIFF_H
-#define KYMO_DIFF_H
+#ifndef KYMO_REPORT_COMPARE_DIFF_H
+#define KYMO_REPORT_COMPARE_DIFF_H
 
 #include "export/export.h"
 #include "sql/sql.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 enum diff_kind {
     DIFF_STEPS,

@@ -3,7 +3,7 @@
  * without overlaps or gaps, so that the differences of its parts add up to that of the step. Rows
  * that do the work of a part explain its difference as far as they run alone.
  */
-#include "diff/compare.h"
+#include "report/compare/compare.h"
 
 #include <math.h>
 

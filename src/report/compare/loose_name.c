@@ -2,7 +2,7 @@
  * Names of kernels without what differs from build to build: template arguments and parameters,
  * hashes, numbers at the end, tile sizes that a tuner chose.
  */
-#include "diff/compare.h"
+#include "report/compare/compare.h"
 
 #include <ctype.h>
 

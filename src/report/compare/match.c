@@ -2,7 +2,7 @@
  * Finds rows of A and B that are the same. Each pass takes those that the passes before it left
  * over and asks less of them.
  */
-#include "diff/compare.h"
+#include "report/compare/compare.h"
 
 const char *const match_words[] = {
     [MATCH_EXACT] = "exact",      [MATCH_SHAPE] = "shapes differ", [MATCH_LAYER] = "layers differ",

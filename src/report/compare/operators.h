@@ -1,8 +1,8 @@
 /*
  * Inside diff: what operators are told apart by, as columns of queries.
  */
-#ifndef KYMO_DIFF_OPERATORS_H
-#define KYMO_DIFF_OPERATORS_H
+#ifndef KYMO_REPORT_COMPARE_OPERATORS_H
+#define KYMO_REPORT_COMPARE_OPERATORS_H
 
 #define WITHOUT_LAYOUT(shape) "regexp_replace(coalesce(" shape ", ''), '\\{[^}]*\\}', '', 'g')"
 #define LAST_OF(path)         "nullif(regexp_extract(" path ", '[^/]+$'), '')"

@@ -1,9 +1,9 @@
 /*
  * Reads what is compared of a profile, by a query for each kind of rows.
  */
-#include "diff/operators.h"
-#include "diff/side.h"
-#include "stats/stats.h"
+#include "report/compare/operators.h"
+#include "report/compare/side.h"
+#include "report/nsight/stats.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 /*
  * Reads what is compared of a run of many ranks, by a query for each kind of rows over all ranks.
  * A value of a step is a mean over the lanes (devices of ranks) that have it; Step, LaneStep,
- * CollectiveMatch and Run are results of the run's analysis (src/fleet/queries).
+ * CollectiveMatch and Run are results of the run's analysis (src/report/fleet/queries).
  */
-#include "diff/operators.h"
-#include "diff/side.h"
+#include "report/compare/operators.h"
+#include "report/compare/side.h"
 
 #include <inttypes.h>
 #include <math.h>

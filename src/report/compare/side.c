@@ -1,7 +1,7 @@
 /*
  * What is read of one side: its rows and their values in steps, by queries.
  */
-#include "diff/side.h"
+#include "report/compare/side.h"
 
 #include <math.h>
 #include <stdlib.h>

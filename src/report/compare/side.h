@@ -1,10 +1,10 @@
 /*
  * Inside diff: what is read of one profile or run, and how.
  */
-#ifndef KYMO_DIFF_SIDE_H
-#define KYMO_DIFF_SIDE_H
+#ifndef KYMO_REPORT_COMPARE_SIDE_H
+#define KYMO_REPORT_COMPARE_SIDE_H
 
-#include "diff/diff.h"
+#include "report/compare/diff.h"
 
 /* Parts of a step, which add up to its duration: of profiles, in the order of StepBreakdown's
  * columns; of runs. */

@@ -1,7 +1,7 @@
 /*
  * Tests of two samples.
  */
-#include "diff/significance.h"
+#include "report/compare/significance.h"
 
 #include <math.h>
 

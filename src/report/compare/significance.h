@@ -1,8 +1,8 @@
 /*
  * Inside diff: whether two samples differ by more than chance.
  */
-#ifndef KYMO_DIFF_SIGNIFICANCE_H
-#define KYMO_DIFF_SIGNIFICANCE_H
+#ifndef KYMO_REPORT_COMPARE_SIGNIFICANCE_H
+#define KYMO_REPORT_COMPARE_SIGNIFICANCE_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * Writes a comparison for people: as text, and as Markdown for where results are discussed.
  */
-#include "diff/compare.h"
+#include "report/compare/compare.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * Steps to leave out: the first ones, while a program compiles, allocates and fills caches.
  */
-#include "diff/side.h"
+#include "report/compare/side.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /*
  * Writes a comparison; for programs as JSON and CSV.
  */
-#include "diff/compare.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "report/compare/compare.h"
 
 #include <math.h>
 

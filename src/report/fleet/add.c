@@ -2,7 +2,7 @@
  * Adds a rank to a dataset: its profile is made aside, then its files are put in place, that of the
  * table Rank last.
  */
-#include "fleet/place.h"
+#include "report/fleet/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  * The analysis of a run: results as Parquet files, one for each query, made again when ranks have
  * come or gone; and the report of them.
  */
-#ifndef KYMO_FLEET_ANALYSIS_H
-#define KYMO_FLEET_ANALYSIS_H
+#ifndef KYMO_REPORT_FLEET_ANALYSIS_H
+#define KYMO_REPORT_FLEET_ANALYSIS_H
 
 #include "base/base.h"
 

@@ -4,7 +4,7 @@
  * gradients need only their product with a vector, one pass over the samples. Samples that do not
  * fit (a rank that left early) get less weight in further rounds.
  */
-#include "fleet/clock.h"
+#include "report/fleet/clock.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
  * Inside fleet: clocks of machines, aligned by what happened at the same time on several of them.
  */
-#ifndef KYMO_FLEET_CLOCK_H
-#define KYMO_FLEET_CLOCK_H
+#ifndef KYMO_REPORT_FLEET_CLOCK_H
+#define KYMO_REPORT_FLEET_CLOCK_H
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 /*
  * The stage Clock: reads the sample of collectives' ends, aligns the machines' clocks.
  */
-#include "fleet/clock.h"
-#include "fleet/work.h"
+#include "report/fleet/clock.h"
+#include "report/fleet/work.h"
 
 struct clock_stage {
     struct intern machines; /* id - 1 is the machine's number */

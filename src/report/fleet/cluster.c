@@ -1,4 +1,4 @@
-#include "fleet/cluster.h"
+#include "report/fleet/cluster.h"
 
 #include <assert.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * leaders so that 10,000 lanes take a fraction of a second. Without chance: the same lanes give the
  * same groups.
  */
-#ifndef KYMO_FLEET_CLUSTER_H
-#define KYMO_FLEET_CLUSTER_H
+#ifndef KYMO_REPORT_FLEET_CLUSTER_H
+#define KYMO_REPORT_FLEET_CLUSTER_H
 
 #include "base/base.h"
 

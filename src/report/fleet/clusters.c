@@ -1,9 +1,9 @@
 /*
  * The stage LaneCluster: what lanes are told apart by, and their groups as a result.
  */
-#include "fleet/cluster.h"
-#include "fleet/heatmap.h"
-#include "fleet/work.h"
+#include "report/fleet/cluster.h"
+#include "report/fleet/heatmap.h"
+#include "report/fleet/work.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
-#include "fleet/damaged.h"
+#include "report/fleet/damaged.h"
 
-#include "fleet/place.h"
-#include "fleet/rank_tables.h"
+#include "report/fleet/place.h"
+#include "report/fleet/rank_tables.h"
 
 #include <stdlib.h>
 #include <unistd.h>

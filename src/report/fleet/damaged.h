@@ -1,10 +1,10 @@
 /*
  * Inside fleet: ranks whose files cannot be read. They are left out of the analysis, which says so.
  */
-#ifndef KYMO_FLEET_DAMAGED_H
-#define KYMO_FLEET_DAMAGED_H
+#ifndef KYMO_REPORT_FLEET_DAMAGED_H
+#define KYMO_REPORT_FLEET_DAMAGED_H
 
-#include "fleet/work.h"
+#include "report/fleet/work.h"
 
 /* Reads the files of all ranks and marks the ranks that have one that cannot be
  * read; how many there are is put into *damaged. False if that is interrupted, or if no rank would

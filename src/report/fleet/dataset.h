@@ -10,11 +10,11 @@
  * Who adds or removes a rank holds its lock, D/_staging/run=<run>/rank=<rank>.lock; what a process
  * that was killed left behind is removed by the next that adds or removes a rank.
  */
-#ifndef KYMO_FLEET_DATASET_H
-#define KYMO_FLEET_DATASET_H
+#ifndef KYMO_REPORT_FLEET_DATASET_H
+#define KYMO_REPORT_FLEET_DATASET_H
 
 #include "sql/sql.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 /* Where a rank is in a dataset. */
 struct rank_place {

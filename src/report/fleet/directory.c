@@ -1,8 +1,8 @@
 /*
  * Datasets: the file that marks one, ranks that are removed.
  */
-#include "fleet/place.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "report/fleet/place.h"
 
 #include <errno.h>
 #include <stdio.h>

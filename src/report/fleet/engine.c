@@ -3,14 +3,14 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
-#include "fleet/damaged.h"
-#include "fleet/heatmap.h"
-#include "fleet/queries.h"
-#include "fleet/rank_tables.h"
-#include "fleet/spark.h"
-#include "fleet/work.h"
-#include "store/store.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "report/fleet/damaged.h"
+#include "report/fleet/heatmap.h"
+#include "report/fleet/queries.h"
+#include "report/fleet/rank_tables.h"
+#include "report/fleet/spark.h"
+#include "report/fleet/work.h"
+#include "store/tables/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

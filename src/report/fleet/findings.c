@@ -2,8 +2,8 @@
  * The stage RunFinding: what costs the run time, in words, with cost, evidence and the query behind
  * it. Costs are per step of all ranks: what a replay of steps saves where there is one.
  */
-#include "fleet/findings.h"
-#include "wire/wire.h"
+#include "report/fleet/findings.h"
+#include "base/wire/wire.h"
 
 #include <inttypes.h>
 #include <math.h>

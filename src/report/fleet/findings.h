@@ -1,10 +1,10 @@
 /*
  * Inside fleet: findings while they are gathered.
  */
-#ifndef KYMO_FLEET_FINDINGS_H
-#define KYMO_FLEET_FINDINGS_H
+#ifndef KYMO_REPORT_FLEET_FINDINGS_H
+#define KYMO_REPORT_FLEET_FINDINGS_H
 
-#include "fleet/work.h"
+#include "report/fleet/work.h"
 
 struct finding {
     const char *rule;

@@ -2,7 +2,7 @@
  * Findings on incomplete data: what a rank did while its capture dropped events is missing, and
  * looks like time in which it waited. Each finding compares ranks, so it rests on all of them.
  */
-#include "fleet/findings.h"
+#include "report/fleet/findings.h"
 
 #include <inttypes.h>
 

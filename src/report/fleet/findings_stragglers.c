@@ -1,7 +1,7 @@
 /*
  * Findings about slow ranks and machines.
  */
-#include "fleet/findings.h"
+#include "report/fleet/findings.h"
 
 #include <inttypes.h>
 #include <math.h>

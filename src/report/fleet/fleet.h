@@ -2,12 +2,12 @@
  * fleet: many ranks as one run. A dataset has the tables of ranks, by run; its analysis compares
  * them.
  */
-#ifndef KYMO_FLEET_H
-#define KYMO_FLEET_H
+#ifndef KYMO_REPORT_FLEET_FLEET_H
+#define KYMO_REPORT_FLEET_FLEET_H
 
-#include "fleet/analysis.h"
-#include "fleet/dataset.h"
-#include "fleet/heatmap.h"
-#include "fleet/spark.h"
+#include "report/fleet/analysis.h"
+#include "report/fleet/dataset.h"
+#include "report/fleet/heatmap.h"
+#include "report/fleet/spark.h"
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Reads matrices of measures: pictures, and the largest value of a part.
  */
-#include "fleet/heatmap.h"
+#include "report/fleet/heatmap.h"
 
 #include <assert.h>
 #include <math.h>

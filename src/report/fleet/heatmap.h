@@ -6,8 +6,8 @@
  * lanes x steps numbers, lane by lane: 32-bit floating point, little-endian, NaN where the lane has
  * no such step. Lanes are in the order of rank and device, steps in that of their numbers.
  */
-#ifndef KYMO_FLEET_HEATMAP_H
-#define KYMO_FLEET_HEATMAP_H
+#ifndef KYMO_REPORT_FLEET_HEATMAP_H
+#define KYMO_REPORT_FLEET_HEATMAP_H
 
 #include "base/base.h"
 

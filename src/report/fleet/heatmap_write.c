@@ -2,8 +2,8 @@
  * The stage HeatMap: writes the measures of LaneStep as matrices. Rows come in any order, so the
  * file is mapped and each value put in its place.
  */
-#include "fleet/heatmap.h"
-#include "fleet/work.h"
+#include "report/fleet/heatmap.h"
+#include "report/fleet/work.h"
 
 #include <errno.h>
 #include <fcntl.h>

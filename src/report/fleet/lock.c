@@ -1,7 +1,7 @@
 /*
  * Locks of ranks that are being added or removed, and what is left of those that were not finished.
  */
-#include "fleet/place.h"
+#include "report/fleet/place.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Paths in datasets, as Hive and Spark write them.
  */
-#include "fleet/place.h"
+#include "report/fleet/place.h"
 
 #include <ctype.h>
 #include <dirent.h>

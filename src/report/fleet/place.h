@@ -1,10 +1,10 @@
 /*
  * Inside fleet: paths in datasets.
  */
-#ifndef KYMO_FLEET_PLACE_H
-#define KYMO_FLEET_PLACE_H
+#ifndef KYMO_REPORT_FLEET_PLACE_H
+#define KYMO_REPORT_FLEET_PLACE_H
 
-#include "fleet/dataset.h"
+#include "report/fleet/dataset.h"
 
 #define PART_FILE   "part-0.parquet"
 #define RANK_TABLE  "Rank"

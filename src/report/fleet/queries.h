@@ -1,8 +1,8 @@
 /*
- * The queries of src/fleet/queries, as part of the program.
+ * The queries of src/report/fleet/queries, as part of the program.
  */
-#ifndef KYMO_FLEET_QUERIES_H
-#define KYMO_FLEET_QUERIES_H
+#ifndef KYMO_REPORT_FLEET_QUERIES_H
+#define KYMO_REPORT_FLEET_QUERIES_H
 
 #include "base/base.h"
 

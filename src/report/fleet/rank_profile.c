@@ -2,8 +2,8 @@
  * A rank of a dataset as a profile: its name, and a directory of links to its files that looks as
  * that of a profile does.
  */
-#include "fleet/place.h"
-#include "fleet/ranks.h"
+#include "report/fleet/place.h"
+#include "report/fleet/ranks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-#include "fleet/rank_tables.h"
+#include "report/fleet/rank_tables.h"
 
-#include "fleet/place.h"
-#include "fleet/spark.h"
+#include "report/fleet/place.h"
+#include "report/fleet/spark.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 /*
  * Inside fleet: the tables of ranks that an analysis reads, as views of their names.
  */
-#ifndef KYMO_FLEET_RANK_TABLES_H
-#define KYMO_FLEET_RANK_TABLES_H
+#ifndef KYMO_REPORT_FLEET_RANK_TABLES_H
+#define KYMO_REPORT_FLEET_RANK_TABLES_H
 
-#include "fleet/work.h"
-#include "store/store.h"
+#include "report/fleet/work.h"
+#include "store/tables/store.h"
 
 enum { RANK_TABLES = 4 };
 extern const enum table_number rank_tables[RANK_TABLES];

@@ -1,10 +1,10 @@
 /*
  * Finds runs and their ranks in a dataset.
  */
-#include "fleet/ranks.h"
+#include "report/fleet/ranks.h"
 
-#include "fleet/analysis.h"
-#include "fleet/place.h"
+#include "report/fleet/analysis.h"
+#include "report/fleet/place.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * <table>/run=<run>/instance=<instance>/rank=<rank>/part-0.parquet. A rank is there when its file
  * of table Rank is.
  */
-#ifndef KYMO_FLEET_RANKS_H
-#define KYMO_FLEET_RANKS_H
+#ifndef KYMO_REPORT_FLEET_RANKS_H
+#define KYMO_REPORT_FLEET_RANKS_H
 
 #include "base/base.h"
 

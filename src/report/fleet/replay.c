@@ -2,7 +2,7 @@
  * Builds the graph of a step and runs it: what becomes ready is put on a stack, so that all is
  * visited once, after what it follows.
  */
-#include "fleet/replay.h"
+#include "report/fleet/replay.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * after the same time as measured: the lane's own work. A collective ends on all its lanes at once,
  * the time of its transfer after the last of them arrived.
  */
-#ifndef KYMO_FLEET_REPLAY_H
-#define KYMO_FLEET_REPLAY_H
+#ifndef KYMO_REPORT_FLEET_REPLAY_H
+#define KYMO_REPORT_FLEET_REPLAY_H
 
 #include "base/base.h"
 

@@ -2,8 +2,8 @@
  * The stage Replay: reads the chosen steps, finds their critical paths, and works out what they
  * would take with changes.
  */
-#include "fleet/replay.h"
-#include "fleet/work.h"
+#include "report/fleet/replay.h"
+#include "report/fleet/work.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * The report of a run: what it was, the findings, and tables of what they are drawn from, as text,
  * Markdown or JSON. Units of columns are known by their names.
  */
-#include "fleet/work.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "report/fleet/work.h"
 
 #include <assert.h>
 #include <inttypes.h>

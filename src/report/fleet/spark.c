@@ -1,6 +1,6 @@
-#include "fleet/spark.h"
+#include "report/fleet/spark.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
  * Apache Spark as the engine, by a child process, python/kymo/spark.py. Requests are lines of JSON;
  * each is answered by a line, "ok" or "error" with the reason.
  */
-#ifndef KYMO_FLEET_SPARK_H
-#define KYMO_FLEET_SPARK_H
+#ifndef KYMO_REPORT_FLEET_SPARK_H
+#define KYMO_REPORT_FLEET_SPARK_H
 
-#include "store/store.h"
+#include "store/tables/store.h"
 
 struct spark;
 

@@ -1,7 +1,7 @@
 /*
  * Reads and writes results from C: all through the engine.
  */
-#include "fleet/work.h"
+#include "report/fleet/work.h"
 
 #include <inttypes.h>
 #include <math.h>

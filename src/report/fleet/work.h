@@ -1,11 +1,11 @@
 /*
  * Inside fleet: an analysis at work, and how stages that are C read and write results.
  */
-#ifndef KYMO_FLEET_WORK_H
-#define KYMO_FLEET_WORK_H
+#ifndef KYMO_REPORT_FLEET_WORK_H
+#define KYMO_REPORT_FLEET_WORK_H
 
-#include "fleet/analysis.h"
-#include "fleet/ranks.h"
+#include "report/fleet/analysis.h"
+#include "report/fleet/ranks.h"
 #include "sql/sql.h"
 
 struct fleet_analysis {

@@ -1,7 +1,7 @@
 /*
  * Tables and columns that a profile does not have, so that queries need not ask.
  */
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 
 static const char *sql_type(enum field_type type)
 {

@@ -1,7 +1,7 @@
 /*
  * The relations that reports are queries over, as common table expressions.
  */
-#include "stats/relations.h"
+#include "report/nsight/relations.h"
 
 /* A kernel's name as it is recorded, or without its return type, namespaces, template arguments and
  * parameters. */

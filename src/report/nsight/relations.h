@@ -1,10 +1,10 @@
 /*
  * Inside stats: the relations that reports are queries over.
  */
-#ifndef KYMO_STATS_RELATIONS_H
-#define KYMO_STATS_RELATIONS_H
+#ifndef KYMO_REPORT_NSIGHT_RELATIONS_H
+#define KYMO_REPORT_NSIGHT_RELATIONS_H
 
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 
 /* Definitions of the tables that the profile does not have, as those without rows are not written:
  * without rows. */

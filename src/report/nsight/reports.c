@@ -1,7 +1,7 @@
 /*
  * The reports: their SQL, in one place. relations.h says what they are queries over.
  */
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 
 /* clang-format off: SQL has its own lines */
 

@@ -1,9 +1,9 @@
 /*
  * Runs reports and writes their rows.
  */
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 
-#include "stats/relations.h"
+#include "report/nsight/relations.h"
 
 static const struct {
     const char *title, *divisor;

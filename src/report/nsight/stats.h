@@ -3,12 +3,12 @@
  * profile. Names of reports and titles of columns are those of `nsys stats`, `nsys analyze` and
  * `nsys recipe` where they have the report.
  */
-#ifndef KYMO_STATS_H
-#define KYMO_STATS_H
+#ifndef KYMO_REPORT_NSIGHT_STATS_H
+#define KYMO_REPORT_NSIGHT_STATS_H
 
 #include "export/export.h"
 #include "sql/sql.h"
-#include "store/store.h"
+#include "store/tables/store.h"
 
 enum report_kind {
     REPORT_SUMMARY, /* one of those that are shown when none is named */

@@ -2,7 +2,7 @@
  * collective_stats: collectives of NCCL and RCCL by operation, communicator and size: how often,
  * how long, at what bandwidth. XProf has no such tool.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -1,7 +1,7 @@
 /*
  * kernel_stats: kernels of GPUs by name, launch configuration and operation.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -1,7 +1,7 @@
 /*
  * The list of tools, in XProf's order; Kymo's own are last.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 const struct xprof_tool *const xprof_tools[] = {
     &overview_page,     &graph_viewer,    &op_profile,         &input_pipeline_analyzer,

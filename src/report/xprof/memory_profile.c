@@ -1,7 +1,7 @@
 /*
  * memory_profile: what the framework's allocators hold over time, and what is alive at the peak.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

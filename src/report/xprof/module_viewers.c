@@ -1,9 +1,9 @@
 /*
  * memory_viewer and graph_viewer: the memory that a module needs, and its operations as a graph.
  */
-#include "tools/modules.h"
+#include "report/xprof/modules.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
  * Reads HLO modules that are kept with a profile.
  */
-#include "tools/modules.h"
+#include "report/xprof/modules.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

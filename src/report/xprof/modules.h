@@ -1,11 +1,11 @@
 /*
  * Inside tools: HLO modules that are kept with a profile.
  */
-#ifndef KYMO_TOOLS_MODULES_H
-#define KYMO_TOOLS_MODULES_H
+#ifndef KYMO_REPORT_XPROF_MODULES_H
+#define KYMO_REPORT_XPROF_MODULES_H
 
 #include "hlo/hlo.h"
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 struct kept_module {
     char *label;    /* "jit_train_step(15913)" */

@@ -2,9 +2,9 @@
  * op_profile: where the time of devices goes, as a tree: by program, category, scope of the
  * framework or line of source; how well each part uses the device, and what that wastes.
  */
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * hlo_stats and framework_op_stats: operations of the compiler and of the framework, by time.
  */
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -1,7 +1,7 @@
 /*
  * overview_page, input_pipeline_analyzer and pod_viewer: where steps spend their time.
  */
-#include "tools/steps.h"
+#include "report/xprof/steps.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -1,7 +1,7 @@
 /*
  * perf_counters: hardware counters of devices: samples, and their range.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -1,9 +1,9 @@
 /*
  * The relations that tools are queries over, as common table expressions.
  */
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
-#include "stats/stats.h"
+#include "report/nsight/stats.h"
 
 #include <ctype.h>
 

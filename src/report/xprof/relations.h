@@ -14,10 +14,10 @@
  *     host_time  one row: the time from their first to their last, of all threads
  *     training   one row: whether a program has gradients
  */
-#ifndef KYMO_TOOLS_RELATIONS_H
-#define KYMO_TOOLS_RELATIONS_H
+#ifndef KYMO_REPORT_XPROF_RELATIONS_H
+#define KYMO_REPORT_XPROF_RELATIONS_H
 
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

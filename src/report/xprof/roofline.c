@@ -1,7 +1,7 @@
 /*
  * roofline_model: how near programs and operations come to what their device can do.
  */
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
 /* SQL has its own lines. */
 /* clang-format off */

@@ -2,7 +2,7 @@
  * inference_profile and megascale_stats: tools of what no program records that Kymo has met. They
  * have XProf's columns and no rows.
  */
-#include "tools/tool.h"
+#include "report/xprof/tool.h"
 
 static const struct tool_column model_columns[] = {STRING("model_name", "Model Name", FOR_XPROF)};
 static const struct tool_column request_columns[] = {

@@ -1,10 +1,10 @@
 /*
  * Inside tools: what the overview and the analysis of input share: the table of steps.
  */
-#ifndef KYMO_TOOLS_STEPS_H
-#define KYMO_TOOLS_STEPS_H
+#ifndef KYMO_REPORT_XPROF_STEPS_H
+#define KYMO_REPORT_XPROF_STEPS_H
 
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
 enum { STEP_COLUMN_COUNT = 36 };
 extern const struct tool_column step_columns[STEP_COLUMN_COUNT];

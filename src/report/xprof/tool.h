@@ -1,10 +1,10 @@
 /*
  * Inside tools: how a tool is described.
  */
-#ifndef KYMO_TOOLS_TOOL_H
-#define KYMO_TOOLS_TOOL_H
+#ifndef KYMO_REPORT_XPROF_TOOL_H
+#define KYMO_REPORT_XPROF_TOOL_H
 
-#include "tools/tools.h"
+#include "report/xprof/tools.h"
 
 enum cell { CELL_TEXT, CELL_NUMBER, CELL_FLAG };
 

@@ -2,8 +2,8 @@
  * tools: the analyses that users of XProf know, under XProf's names, as queries over the tables of
  * a processed profile. Columns have XProf's ids; docs/xprof-tools.md says where figures differ.
  */
-#ifndef KYMO_TOOLS_H
-#define KYMO_TOOLS_H
+#ifndef KYMO_REPORT_XPROF_TOOLS_H
+#define KYMO_REPORT_XPROF_TOOLS_H
 
 #include "export/export.h"
 #include "sql/sql.h"

@@ -1,10 +1,10 @@
 /*
  * Writes tools: their tables for people and scripts, and what XProf's server answers.
  */
-#include "tools/relations.h"
+#include "report/xprof/relations.h"
 
-#include "stats/stats.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "report/nsight/stats.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Keeps what args of events say of collectives: PyTorch writes them on the host's call and, in
  * newer versions, on the kernel as well.
  */
-#include "store/events.h"
+#include "store/tables/events.h"
 
 static const struct arg *arg_of(const struct event *event, enum role role)
 {

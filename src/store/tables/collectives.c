@@ -1,7 +1,7 @@
 /*
  * Names of collectives and of types, and what the text of an HLO instruction says of a collective.
  */
-#include "store/collectives.h"
+#include "store/tables/collectives.h"
 
 #include <ctype.h>
 

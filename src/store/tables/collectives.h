@@ -2,8 +2,8 @@
  * Inside store: what a capture says of collectives: facts that events carry as args, and the words
  * in which libraries, compilers and kernels name the same operations and types.
  */
-#ifndef KYMO_STORE_COLLECTIVES_H
-#define KYMO_STORE_COLLECTIVES_H
+#ifndef KYMO_STORE_TABLES_COLLECTIVES_H
+#define KYMO_STORE_TABLES_COLLECTIVES_H
 
 #include "base/base.h"
 

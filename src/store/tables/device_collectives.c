@@ -1,7 +1,7 @@
 /*
  * CcOp, CcInstruction, CcStream, CoreBarriers.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * DmaPacket, DmaPacketAggregated, DmaQueuesInfo.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 static double rate_of(uint64_t bytes, int64_t start_ps, int64_t end_ps)
 {

@@ -2,7 +2,7 @@
  * Tables of what happens in executions of devices. Executions are independent: a task fills all
  * tables from one, or from a few small ones, which are one row group of each table.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 enum { TASK_NOTIFICATIONS = 65536, TASK_GROUPS = 1 << 16 };
 

@@ -1,7 +1,7 @@
 /*
  * Instruction: one row per run of an instruction, written column by column.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 enum { TOGETHER = 4096 };
 

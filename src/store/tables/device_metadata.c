@@ -1,7 +1,7 @@
 /*
  * Metadata of a device profile: what was profiled, and the figures of its hardware.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * The remaining tables of device profiles: semaphores, dependencies, errors, throttling,
  * executions, the NEFF, metrics; and the list of device profiles of a system profile.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

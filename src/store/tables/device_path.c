@@ -1,7 +1,7 @@
 /*
  * CriticalPath: what the time of each execution consists of.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 /* The unit that works or waits; "" where nothing was recorded. */
 static uint32_t unit_of(const struct device_names *names, struct device_item item)

@@ -1,7 +1,7 @@
 /*
  * PerformanceWarning, and what compares ranks: RankSummary, CollectiveSkew.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 static void put_warning(struct filler *filler, const struct device_at *at,
                         const struct device_warning *warning)

@@ -2,7 +2,7 @@
  * Roll-ups over all executions of a core: FrameworkNode, FrameworkInstruction, HloInstruction,
  * OpcodeSummary, TensorInfo.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * Samples over time: PendingDma, DmaUsage, HbmUsage, SbufUsage, PsumUsage, SbufAllocation,
  * ActiveTime.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 static void put_pending(struct filler *filler, const struct device_at *at)
 {

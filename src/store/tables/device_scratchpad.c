@@ -1,7 +1,7 @@
 /*
  * The memory tracker: ScratchpadUsage, ScratchpadAllocation. Only of cores whose memory is tracked.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 static void put_allocation(struct filler *filler, const struct device_at *at, int64_t id,
                            const struct device_scratchpad_use *use)

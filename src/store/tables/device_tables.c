@@ -1,7 +1,7 @@
 /*
  * What the tables of device profiles share: names, ids, going through executions.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,12 +2,12 @@
  * Inside store: tables of device profiles, from the lists of their executions. A row has the id of
  * the same thing's event.
  */
-#ifndef KYMO_STORE_DEVICE_TABLES_H
-#define KYMO_STORE_DEVICE_TABLES_H
+#ifndef KYMO_STORE_TABLES_DEVICE_TABLES_H
+#define KYMO_STORE_TABLES_DEVICE_TABLES_H
 
-#include "store/fill.h"
-#include "store/profile.h"
-#include "store/schema_device.h"
+#include "store/tables/fill.h"
+#include "store/tables/profile.h"
+#include "store/tables/schema_device.h"
 
 /* What a block's transfers read and write, as strings of the catalog. */
 struct side_names {

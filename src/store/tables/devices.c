@@ -2,7 +2,7 @@
  * Tables of devices: what they are and can do, the operations they executed, and what they did in
  * each step.
  */
-#include "store/fill.h"
+#include "store/tables/fill.h"
 
 #include <math.h>
 #include <stdio.h>

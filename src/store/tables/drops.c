@@ -1,9 +1,9 @@
 /*
  * What a stored profile's capture dropped: a key of its summary, before all lists and objects.
  */
-#include "store/workspace.h"
+#include "store/tables/workspace.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 static struct drops read_drops(struct text summary)
 {

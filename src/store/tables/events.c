@@ -2,7 +2,7 @@
  * Writes the tables with one row per event. Workers convert batches to rows concurrently; args with
  * a column of their own are left out of extra_attributes_json, so every arg is stored once.
  */
-#include "store/events.h"
+#include "store/tables/events.h"
 
 enum {
     PARTS_TOGETHER = 32,     /* parts of the source per row group: 65,536 events of XPlane */

@@ -3,10 +3,10 @@
  * CounterSample, typed_tables.c the tables for certain kinds of events, which have columns for some
  * args.
  */
-#ifndef KYMO_STORE_EVENTS_H
-#define KYMO_STORE_EVENTS_H
+#ifndef KYMO_STORE_TABLES_EVENTS_H
+#define KYMO_STORE_TABLES_EVENTS_H
 
-#include "store/make.h"
+#include "store/tables/make.h"
 
 #include <assert.h>
 

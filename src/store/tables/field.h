@@ -1,8 +1,8 @@
 /*
  * What describes a table: its columns, their types and meaning.
  */
-#ifndef KYMO_STORE_FIELD_H
-#define KYMO_STORE_FIELD_H
+#ifndef KYMO_STORE_TABLES_FIELD_H
+#define KYMO_STORE_TABLES_FIELD_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * Fills a table row by row.
  */
-#include "store/fill.h"
+#include "store/tables/fill.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /*
  * Inside store: a table filled row by row by one thread, from the catalog and the analysis.
  */
-#ifndef KYMO_STORE_FILL_H
-#define KYMO_STORE_FILL_H
+#ifndef KYMO_STORE_TABLES_FILL_H
+#define KYMO_STORE_TABLES_FILL_H
 
-#include "store/make.h"
+#include "store/tables/make.h"
 
 enum { NUMBER_SIZE = 24 };
 

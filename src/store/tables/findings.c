@@ -1,7 +1,7 @@
 /*
  * Tables of findings and their evidence.
  */
-#include "store/fill.h"
+#include "store/tables/fill.h"
 
 bool make_findings(struct profile_maker *maker, struct error *err)
 {

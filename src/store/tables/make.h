@@ -2,13 +2,13 @@
  * Inside store: a profile being written. Event tables are filled from the source's batches, all
  * others from the catalog and the analysis; the timeline from the analysis.
  */
-#ifndef KYMO_STORE_MAKE_H
-#define KYMO_STORE_MAKE_H
+#ifndef KYMO_STORE_TABLES_MAKE_H
+#define KYMO_STORE_TABLES_MAKE_H
 
-#include "analyze/analyze.h"
-#include "device/device.h"
-#include "store/collectives.h"
-#include "store/parquet.h"
+#include "analyze/device/device.h"
+#include "analyze/profile/analyze.h"
+#include "store/tables/collectives.h"
+#include "store/tables/parquet.h"
 
 /* Column values that occur in many rows, as strings of the catalog. */
 struct words {

@@ -1,7 +1,7 @@
 /*
  * Tables about the profile itself: when and where it was taken, warnings, the schema.
  */
-#include "store/device_tables.h"
+#include "store/tables/device_tables.h"
 
 #include <stdio.h>
 #include <time.h>

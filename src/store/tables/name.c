@@ -2,8 +2,8 @@
  * Default names of profiles: a hash of the captured files and of the store version, so profiles in
  * an older format are not reused.
  */
-#include "store/schema.h"
-#include "store/workspace.h"
+#include "store/tables/schema.h"
+#include "store/tables/workspace.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * Tables of operators and modules: their calls, and their time on devices.
  */
-#include "store/fill.h"
+#include "store/tables/fill.h"
 
 static void put_calls(struct filler *filler, const struct operator_summary *entry)
 {

@@ -2,10 +2,10 @@
  * Parquet pages: encodings, levels, dictionaries, compression. A column equal to that of the row
  * group before has its pages already: executions of one program differ in their times alone.
  */
-#include "store/pages.h"
+#include "store/tables/pages.h"
 
-#include "store/thrift.h"
-#include "wire/wire.h"
+#include "base/wire/wire.h"
+#include "store/tables/thrift.h"
 
 #include <zstd.h>
 

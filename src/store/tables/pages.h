@@ -1,10 +1,10 @@
 /*
  * Inside store: encodes rows as the pages of a row group.
  */
-#ifndef KYMO_STORE_PAGES_H
-#define KYMO_STORE_PAGES_H
+#ifndef KYMO_STORE_TABLES_PAGES_H
+#define KYMO_STORE_TABLES_PAGES_H
 
-#include "store/rows.h"
+#include "store/tables/rows.h"
 
 struct parquet_chunk {
     uint64_t offset;          /* of its first page */

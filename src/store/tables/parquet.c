@@ -1,9 +1,9 @@
 /*
  * Writes Parquet files: consecutive row groups and the footer that describes them.
  */
-#include "store/parquet.h"
+#include "store/tables/parquet.h"
 
-#include "store/thrift.h"
+#include "store/tables/thrift.h"
 
 #include <stdlib.h>
 

@@ -6,10 +6,10 @@
  * text and floats PLAIN; every page is compressed with zstd, with a content checksum to detect
  * damage.
  */
-#ifndef KYMO_STORE_PARQUET_H
-#define KYMO_STORE_PARQUET_H
+#ifndef KYMO_STORE_TABLES_PARQUET_H
+#define KYMO_STORE_TABLES_PARQUET_H
 
-#include "store/pages.h"
+#include "store/tables/pages.h"
 
 struct parquet_group {
     uint64_t number; /* position among the groups */

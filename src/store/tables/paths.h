@@ -1,8 +1,8 @@
 /*
  * Inside store: paths and locks of the workspace.
  */
-#ifndef KYMO_STORE_PATHS_H
-#define KYMO_STORE_PATHS_H
+#ifndef KYMO_STORE_TABLES_PATHS_H
+#define KYMO_STORE_TABLES_PATHS_H
 
 #include "base/base.h"
 

@@ -2,11 +2,11 @@
  * Writes a processed profile: first the event tables, which read the source, then, concurrently,
  * everything derived from the analysis.
  */
-#include "store/profile.h"
+#include "store/tables/profile.h"
 
-#include "store/make.h"
-#include "store/workspace.h"
-#include "timeline/timeline.h"
+#include "store/tables/make.h"
+#include "store/tables/workspace.h"
+#include "store/timeline/timeline.h"
 
 #include <stdio.h>
 

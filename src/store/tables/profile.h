@@ -1,10 +1,10 @@
 /*
  * Writes processed profiles from an analyzed capture.
  */
-#ifndef KYMO_STORE_PROFILE_H
-#define KYMO_STORE_PROFILE_H
+#ifndef KYMO_STORE_TABLES_PROFILE_H
+#define KYMO_STORE_TABLES_PROFILE_H
 
-#include "analyze/analyze.h"
+#include "analyze/profile/analyze.h"
 
 struct device_cores;
 

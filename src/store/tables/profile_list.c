@@ -1,8 +1,8 @@
 /*
  * Lists, removes and renames the profiles of a workspace.
  */
-#include "store/paths.h"
-#include "store/workspace.h"
+#include "store/tables/paths.h"
+#include "store/tables/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * Tables of compiled programs: modules, operations, and their stack frames.
  */
-#include "store/fill.h"
-#include "store/workspace.h"
+#include "store/tables/fill.h"
+#include "store/tables/workspace.h"
 
 #include <math.h>
 #include <zstd.h>

@@ -3,9 +3,9 @@
  * known of each: from its own args, from those of the host's call that launched it, from its HLO
  * instruction, else from names alone.
  */
-#include "store/rank_tables.h"
+#include "store/tables/rank_tables.h"
 
-#include "store/profile.h"
+#include "store/tables/profile.h"
 
 /* A collective being described. */
 struct rank_collective {

@@ -2,9 +2,9 @@
  * Tables that compare ranks: what devices did in steps, and their kernels; and, in datasets, the
  * rank itself.
  */
-#include "store/rank_tables.h"
+#include "store/tables/rank_tables.h"
 
-#include "store/profile.h"
+#include "store/tables/profile.h"
 
 #include <stdio.h>
 

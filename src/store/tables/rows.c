@@ -1,7 +1,7 @@
 /*
  * Rows of a table as growing columns.
  */
-#include "store/rows.h"
+#include "store/tables/rows.h"
 
 #include <assert.h>
 

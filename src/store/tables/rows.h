@@ -2,10 +2,10 @@
  * Rows of a table before encoding, stored by column. The caller adds the same number of rows to
  * every column; rows_count checks that.
  */
-#ifndef KYMO_STORE_ROWS_H
-#define KYMO_STORE_ROWS_H
+#ifndef KYMO_STORE_TABLES_ROWS_H
+#define KYMO_STORE_TABLES_ROWS_H
 
-#include "store/schema.h"
+#include "store/tables/schema.h"
 
 struct row_column {
     const struct field *field;

@@ -1,11 +1,11 @@
 /*
  * The tables of the profile schema.
  */
-#include "store/schema.h"
+#include "store/tables/schema.h"
 
-#include "store/schema_device.h"
-#include "store/schema_parts.h"
-#include "store/schema_rank.h"
+#include "store/tables/schema_device.h"
+#include "store/tables/schema_parts.h"
+#include "store/tables/schema_rank.h"
 
 #define TABLE(name, meaning, fields) {name, meaning, fields, sizeof(fields) / sizeof *(fields)}
 

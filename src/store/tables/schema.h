@@ -3,11 +3,11 @@
  * schema 7.4.0 wherever it has a table for the data; additions (tracks, steps, GPU work, HLO,
  * counters, Python frames) follow its conventions. The table SchemaFields describes them all.
  */
-#ifndef KYMO_STORE_SCHEMA_H
-#define KYMO_STORE_SCHEMA_H
+#ifndef KYMO_STORE_TABLES_SCHEMA_H
+#define KYMO_STORE_TABLES_SCHEMA_H
 
-#include "store/field.h"
-#include "store/schema_columns.h"
+#include "store/tables/field.h"
+#include "store/tables/schema_columns.h"
 
 #define SCHEMA_VERSION "7.4.0"
 

@@ -1,7 +1,7 @@
 /*
  * Columns of what the analysis works out.
  */
-#include "store/schema_parts.h"
+#include "store/tables/schema_parts.h"
 
 const struct field devices_fields[] = {
     [DEVICE_ID] = ALWAYS(INT64, "id", "", "Id of the device, from 0.", "0"),

@@ -1,8 +1,8 @@
 /*
  * Columns of the tables of system profiles, in schema order.
  */
-#ifndef KYMO_STORE_SCHEMA_COLUMNS_H
-#define KYMO_STORE_SCHEMA_COLUMNS_H
+#ifndef KYMO_STORE_TABLES_SCHEMA_COLUMNS_H
+#define KYMO_STORE_TABLES_SCHEMA_COLUMNS_H
 
 enum {
     EVENT_ID,

@@ -1,7 +1,7 @@
 /*
  * Columns of device profiles: what happened, one row each, and samples.
  */
-#include "store/schema_device.h"
+#include "store/tables/schema_device.h"
 
 const struct field instruction_fields[] = {
     [INSTRUCTION_START_TS] = {"start_ts", FIELD_INT64, true, "ns",

@@ -1,10 +1,10 @@
 /*
  * Columns of the tables of device profiles, in schema order.
  */
-#ifndef KYMO_STORE_SCHEMA_DEVICE_H
-#define KYMO_STORE_SCHEMA_DEVICE_H
+#ifndef KYMO_STORE_TABLES_SCHEMA_DEVICE_H
+#define KYMO_STORE_TABLES_SCHEMA_DEVICE_H
 
-#include "store/field.h"
+#include "store/tables/field.h"
 
 enum {
     INSTRUCTION_START_TS,

@@ -1,10 +1,10 @@
 /*
  * Columns of device profiles: roll-ups, summaries, what the NEFF says.
  */
-#include "store/schema.h"
-#include "store/schema_device.h"
+#include "store/tables/schema.h"
+#include "store/tables/schema_device.h"
 
-#include "device/device.h"
+#include "analyze/device/device.h"
 
 const struct field node_fields[] = {
     [NODE_NODE_NAME] = {"node_name", FIELD_NAME, true, "", "Layer, with its path.", "/gpt/block0",
@@ -441,6 +441,6 @@ const char *field_formula(const struct field *field)
 #define METRIC(name, type, unit, meaning, source)                                                  \
     {#name, type, false, unit, meaning ".", "0", NULL},
 const struct field summary_fields[] = {
-#include "device/metrics.def"
+#include "analyze/device/metrics.def"
     {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
 };

@@ -1,7 +1,7 @@
 /*
  * Columns of events: on hosts and devices, and what belongs to them.
  */
-#include "store/schema_parts.h"
+#include "store/tables/schema_parts.h"
 
 /* The operator of device work, which several tables have. */
 #define FRAMEWORK_OP                                                                               \

@@ -1,7 +1,7 @@
 /*
  * Columns of what describes a profile and its machines.
  */
-#include "store/schema_parts.h"
+#include "store/tables/schema_parts.h"
 
 const struct field tracks_fields[] = {
     [TRACK_ID] = ALWAYS(INT64, "id", "", "Id of the track.", "5"),

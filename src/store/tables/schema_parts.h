@@ -2,11 +2,11 @@
  * Inside schema: the columns of each table of system profiles, by kind of table in files of their
  * own, and how they are written.
  */
-#ifndef KYMO_STORE_SCHEMA_PARTS_H
-#define KYMO_STORE_SCHEMA_PARTS_H
+#ifndef KYMO_STORE_TABLES_SCHEMA_PARTS_H
+#define KYMO_STORE_TABLES_SCHEMA_PARTS_H
 
-#include "store/field.h"
-#include "store/schema_columns.h"
+#include "store/tables/field.h"
+#include "store/tables/schema_columns.h"
 
 /* A column without NULLs, and one that may be NULL. */
 #define ALWAYS(type, name, unit, meaning, example)                                                 \

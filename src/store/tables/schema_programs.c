@@ -1,7 +1,7 @@
 /*
  * Columns of programs: compiled ones, and their sources.
  */
-#include "store/schema_parts.h"
+#include "store/tables/schema_parts.h"
 
 const struct field python_frames_fields[] = {
     [PYTHON_TYPE] = ALWAYS(INT64, "event_type_id", "", "Event type: EventType.id.", "230"),

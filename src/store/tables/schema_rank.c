@@ -1,9 +1,9 @@
 /*
  * Columns of the tables that compare ranks.
  */
-#include "store/schema_rank.h"
+#include "store/tables/schema_rank.h"
 
-#include "store/schema_parts.h"
+#include "store/tables/schema_parts.h"
 
 #define DEVICE_ID MAYBE(INT64, "device_id", "", "Device: Device.id; NULL for the host.", "0")
 #define DEVICE_INDEX                                                                               \

@@ -2,10 +2,10 @@
  * Columns of the tables that compare ranks, in schema order. A file of them is about one rank;
  * which one is told by its place in a dataset.
  */
-#ifndef KYMO_STORE_SCHEMA_RANK_H
-#define KYMO_STORE_SCHEMA_RANK_H
+#ifndef KYMO_STORE_TABLES_SCHEMA_RANK_H
+#define KYMO_STORE_TABLES_SCHEMA_RANK_H
 
-#include "store/field.h"
+#include "store/tables/field.h"
 
 enum {
     RANK_INFO_CAPTURE,

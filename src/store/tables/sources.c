@@ -2,8 +2,8 @@
  * SourceFile: the text of source files that the profile names, as far as they are below the
  * directories that the user gave.
  */
-#include "store/fill.h"
-#include "store/profile.h"
+#include "store/tables/fill.h"
+#include "store/tables/profile.h"
 
 #include <string.h>
 

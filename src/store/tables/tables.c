@@ -1,8 +1,8 @@
 /*
  * Tables from the analysis and the catalog: flows, runs, steps, tracks, event types.
  */
-#include "store/fill.h"
-#include "store/profile.h"
+#include "store/tables/fill.h"
+#include "store/tables/profile.h"
 
 static uint64_t event_id(const struct profile_maker *maker, const struct event_ref *ref)
 {

@@ -1,7 +1,7 @@
 /*
  * Thrift compact protocol: field ids as deltas, integers as zigzag varints.
  */
-#include "store/thrift.h"
+#include "store/tables/thrift.h"
 
 #include <assert.h>
 

@@ -1,8 +1,8 @@
 /*
  * Thrift compact protocol writer: the part Parquet headers and footers need.
  */
-#ifndef KYMO_STORE_THRIFT_H
-#define KYMO_STORE_THRIFT_H
+#ifndef KYMO_STORE_TABLES_THRIFT_H
+#define KYMO_STORE_TABLES_THRIFT_H
 
 #include "base/base.h"
 

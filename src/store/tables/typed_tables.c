@@ -2,7 +2,7 @@
  * Rows of the tables for certain kinds of events: kernels, copies, collectives, allocations. An arg
  * goes to its column if its type matches.
  */
-#include "store/events.h"
+#include "store/tables/events.h"
 
 /* Arg names of XLA's tracers and of torch.profiler. */
 static const struct {

@@ -1,7 +1,7 @@
 /*
  * Tables of CPU and memory usage of the hosts.
  */
-#include "store/fill.h"
+#include "store/tables/fill.h"
 
 static bool put_cpu(void *context, const struct usage_sample *sample)
 {

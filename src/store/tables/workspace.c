@@ -1,10 +1,10 @@
 /*
  * The workspace: paths, locks, and the rename that publishes a profile atomically.
  */
-#include "store/workspace.h"
+#include "store/tables/workspace.h"
 
-#include "store/paths.h"
-#include "store/schema.h"
+#include "store/tables/paths.h"
+#include "store/tables/schema.h"
 
 #include <dirent.h>
 #include <errno.h>

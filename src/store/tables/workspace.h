@@ -8,10 +8,10 @@
  * renamed: readers see the old or the complete new one. Leftovers of a killed writer are removed by
  * the next one.
  */
-#ifndef KYMO_STORE_WORKSPACE_H
-#define KYMO_STORE_WORKSPACE_H
+#ifndef KYMO_STORE_TABLES_WORKSPACE_H
+#define KYMO_STORE_TABLES_WORKSPACE_H
 
-#include "trace/trace.h"
+#include "model/model.h"
 
 #define TIMELINE_FILE "timeline.kymo"
 #define SUMMARY_FILE  "summary.json"

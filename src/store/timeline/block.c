@@ -1,7 +1,7 @@
 /*
  * Unpacks blocks of events.
  */
-#include "timeline/block.h"
+#include "store/timeline/block.h"
 
 const struct row_entry *timeline_row_at(struct timeline *timeline, uint32_t track, uint32_t row,
                                         struct error *err)

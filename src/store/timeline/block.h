@@ -1,10 +1,10 @@
 /*
  * Inside timeline: a row's events, unpacked a block at a time.
  */
-#ifndef KYMO_TIMELINE_BLOCK_H
-#define KYMO_TIMELINE_BLOCK_H
+#ifndef KYMO_STORE_TIMELINE_BLOCK_H
+#define KYMO_STORE_TIMELINE_BLOCK_H
 
-#include "timeline/read.h"
+#include "store/timeline/read.h"
 
 /* An unpacked block of events. */
 struct block {

@@ -1,7 +1,7 @@
 /*
  * Unions of busy time, merged two lists at a time.
  */
-#include "timeline/busy.h"
+#include "store/timeline/busy.h"
 
 enum { TOUCH_INTERVAL = 1024 };
 

@@ -2,8 +2,8 @@
  * Busy time of tracks: the time covered by at least one of their events, as intervals in order that
  * neither overlap nor touch. Internal to timeline.
  */
-#ifndef KYMO_TIMELINE_BUSY_H
-#define KYMO_TIMELINE_BUSY_H
+#ifndef KYMO_STORE_TIMELINE_BUSY_H
+#define KYMO_STORE_TIMELINE_BUSY_H
 
 #include "base/base.h"
 

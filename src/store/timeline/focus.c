@@ -2,7 +2,7 @@
  * The focus of a profile: from the middle 99 % of the events outwards to the first wide gap on both
  * sides.
  */
-#include "timeline/focus.h"
+#include "store/timeline/focus.h"
 
 enum { EVENTS_PER_TRACK = 256 };
 

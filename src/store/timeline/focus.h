@@ -3,8 +3,8 @@
  * all others, such as one that was recorded long before the rest, are left out. Internal to
  * timeline.
  */
-#ifndef KYMO_TIMELINE_FOCUS_H
-#define KYMO_TIMELINE_FOCUS_H
+#ifndef KYMO_STORE_TIMELINE_FOCUS_H
+#define KYMO_STORE_TIMELINE_FOCUS_H
 
 #include "base/base.h"
 

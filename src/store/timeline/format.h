@@ -19,8 +19,8 @@
  * A track that contains tracks has one row without being counted in `events`: the time that at
  * least one event below it covers, as events named after the track.
  */
-#ifndef KYMO_TIMELINE_FORMAT_H
-#define KYMO_TIMELINE_FORMAT_H
+#ifndef KYMO_STORE_TIMELINE_FORMAT_H
+#define KYMO_STORE_TIMELINE_FORMAT_H
 
 #include <assert.h>
 #include <stdint.h>

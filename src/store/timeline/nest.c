@@ -2,7 +2,7 @@
  * Walks the events of a track in order of time, with the events that contain each of them: for call
  * trees and self time. Merges the rows of the track, in which events do not overlap.
  */
-#include "timeline/block.h"
+#include "store/timeline/block.h"
 
 enum { MAX_ROWS = 8192 };
 

@@ -1,8 +1,8 @@
 /*
  * Packs events into blocks.
  */
-#include "timeline/pack.h"
-#include "timeline/format.h"
+#include "store/timeline/pack.h"
+#include "store/timeline/format.h"
 
 #include <math.h>
 

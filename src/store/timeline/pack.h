@@ -1,10 +1,10 @@
 /*
  * Packs events into blocks of few bits, as format.h describes. Internal to the writer.
  */
-#ifndef KYMO_TIMELINE_PACK_H
-#define KYMO_TIMELINE_PACK_H
+#ifndef KYMO_STORE_TIMELINE_PACK_H
+#define KYMO_STORE_TIMELINE_PACK_H
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 /* Events of one row, or of all rows of a track, row after row. */
 struct events {

@@ -1,7 +1,7 @@
 /*
  * Queries the index: descends the tree of each row only as deep as the pixels require.
  */
-#include "timeline/block.h"
+#include "store/timeline/block.h"
 
 #include <math.h>
 

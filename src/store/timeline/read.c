@@ -1,7 +1,7 @@
 /*
  * Opens the index. The directory is verified on open, the rest page by page on first use.
  */
-#include "timeline/read.h"
+#include "store/timeline/read.h"
 
 /* Max pages in memory, and pages released at a time, which takes a fraction of a millisecond. */
 enum { MAX_PAGES = (128 << 20) / PAGE_SIZE, RELEASE_PAGES = (16 << 20) / PAGE_SIZE };

@@ -2,11 +2,11 @@
  * Inside timeline: an open index. All reads go through timeline_range, which checks bounds and, on
  * first use of a page, its checksum.
  */
-#ifndef KYMO_TIMELINE_READ_H
-#define KYMO_TIMELINE_READ_H
+#ifndef KYMO_STORE_TIMELINE_READ_H
+#define KYMO_STORE_TIMELINE_READ_H
 
-#include "timeline/format.h"
-#include "timeline/timeline.h"
+#include "store/timeline/format.h"
+#include "store/timeline/timeline.h"
 
 #include <stdatomic.h>
 

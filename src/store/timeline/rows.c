@@ -1,7 +1,7 @@
 /*
  * Row assignment: scans the ends of a few rows, or searches trees over those of many.
  */
-#include "timeline/rows.h"
+#include "store/timeline/rows.h"
 
 enum { FEW_ROWS = 32 };
 

@@ -2,8 +2,8 @@
  * Assigns events, given in time order (by start, longer first), to rows without overlaps. An event
  * goes below all events that contain it, into the first free row.
  */
-#ifndef KYMO_TIMELINE_ROWS_H
-#define KYMO_TIMELINE_ROWS_H
+#ifndef KYMO_STORE_TIMELINE_ROWS_H
+#define KYMO_STORE_TIMELINE_ROWS_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * The sampling period of a counter, from up to MAX_GAPS distances between its samples.
  */
-#include "timeline/samples.h"
+#include "store/timeline/samples.h"
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 /*
  * How long a counter's samples are valid. Internal to timeline.
  */
-#ifndef KYMO_TIMELINE_SAMPLES_H
-#define KYMO_TIMELINE_SAMPLES_H
+#ifndef KYMO_STORE_TIMELINE_SAMPLES_H
+#define KYMO_STORE_TIMELINE_SAMPLES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  * Events too small to draw are merged, never dropped: every event is in exactly one item of a
  * result.
  */
-#ifndef KYMO_TIMELINE_H
-#define KYMO_TIMELINE_H
+#ifndef KYMO_STORE_TIMELINE_TIMELINE_H
+#define KYMO_STORE_TIMELINE_TIMELINE_H
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #define TIMELINE_NONE UINT32_MAX
 

@@ -2,13 +2,13 @@
  * Writes the index: splits each track's events into rows, each row into blocks and a tree. Tracks
  * that contain tracks get a row of their busy time.
  */
-#include "timeline/busy.h"
-#include "timeline/focus.h"
-#include "timeline/format.h"
-#include "timeline/pack.h"
-#include "timeline/rows.h"
-#include "timeline/samples.h"
-#include "timeline/timeline.h"
+#include "store/timeline/busy.h"
+#include "store/timeline/focus.h"
+#include "store/timeline/format.h"
+#include "store/timeline/pack.h"
+#include "store/timeline/rows.h"
+#include "store/timeline/samples.h"
+#include "store/timeline/timeline.h"
 
 #include <math.h>
 

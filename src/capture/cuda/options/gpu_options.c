@@ -1,7 +1,7 @@
 /*
  * The table of options and their values.
  */
-#include "gpu/gpu.h"
+#include "capture/cuda/options/gpu_options.h"
 
 #include <assert.h>
 #include <ctype.h>

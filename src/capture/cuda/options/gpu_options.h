@@ -2,8 +2,8 @@
  * gpu: options of GPU captures. `kymo inspect` takes them as flags and hands them to libkymo-cuda,
  * inside the program, as environment variables.
  */
-#ifndef KYMO_GPU_H
-#define KYMO_GPU_H
+#ifndef KYMO_CAPTURE_CUDA_OPTIONS_GPU_OPTIONS_H
+#define KYMO_CAPTURE_CUDA_OPTIONS_GPU_OPTIONS_H
 
 #include "base/base.h"
 

@@ -3,7 +3,7 @@
  * are worked out by arithmetic that is exact, as it only multiplies by powers of two. NaNs all have
  * the bits of the positive quiet one.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 struct layout {
     int32_t bias, mantissa_bits;

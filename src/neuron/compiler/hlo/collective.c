@@ -1,7 +1,7 @@
 /*
  * Collectives. A program's ranks are the partitions or replicas of the module.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 enum {
     INSTRUCTION_REPLICA_GROUPS = PB_TAG(HLO_REPLICA_GROUPS, PB_BYTES),

@@ -1,7 +1,7 @@
 /*
  * Calls, loops, conditions, tuples, and calls of functions outside the module.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * Dots and convolutions. A convolution is a dot of the kernel with the input's windows, which are
  * slices of the padded input, put side by side.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 enum {
     DOT_LHS_CONTRACTING = 1,

@@ -1,7 +1,7 @@
 /*
  * Operations on elements, and constants.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 uint32_t expand_unary(struct expand *expand, const struct typed_instruction *at,
                       const uint32_t *args)

@@ -1,8 +1,8 @@
 /*
  * Evaluates computations instruction by instruction, and reads a module as a whole.
  */
-#include "compile/hlo/expand.h"
-#include "compile/hlo/read.h"
+#include "neuron/compiler/hlo/expand.h"
+#include "neuron/compiler/hlo/read.h"
 
 #include <stdarg.h>
 #include <stdio.h>

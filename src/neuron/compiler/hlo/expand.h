@@ -3,10 +3,10 @@
  * would be, with nodes as values: calls and loops are expanded by that, and integers that are known
  * stay known, so that loops end.
  */
-#ifndef KYMO_COMPILE_HLO_EXPAND_H
-#define KYMO_COMPILE_HLO_EXPAND_H
+#ifndef KYMO_NEURON_COMPILER_HLO_EXPAND_H
+#define KYMO_NEURON_COMPILER_HLO_EXPAND_H
 
-#include "compile/hlo/module.h"
+#include "neuron/compiler/hlo/module.h"
 
 enum {
     EXPAND_DEPTH = 64,      /* of calls in calls */

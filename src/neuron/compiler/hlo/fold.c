@@ -2,7 +2,7 @@
  * Constant folding: of integers, and of views of constants whose elements are all equal. It is what
  * makes loop counters and the starts of slices known.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 bool fold_is_splat(const struct ir *ir, uint32_t node)
 {

@@ -2,7 +2,7 @@
  * From an HLO module as it is in the file to one in the compiler's types: what is missing or out of
  * order is refused.
  */
-#include "compile/hlo/module.h"
+#include "neuron/compiler/hlo/module.h"
 
 static bool fail_at(struct error *err, struct text name, const char *problem)
 {

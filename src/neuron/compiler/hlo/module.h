@@ -2,11 +2,11 @@
  * An HLO module in the compiler's types: computations and their instructions, checked. Attributes
  * that few instructions have are read where they are used, from the instruction's bytes.
  */
-#ifndef KYMO_COMPILE_HLO_MODULE_H
-#define KYMO_COMPILE_HLO_MODULE_H
+#ifndef KYMO_NEURON_COMPILER_HLO_MODULE_H
+#define KYMO_NEURON_COMPILER_HLO_MODULE_H
 
-#include "compile/ir.h"
 #include "hlo/hlo.h"
+#include "neuron/compiler/ir.h"
 
 enum shape_kind { SHAPE_ARRAY, SHAPE_TUPLE, SHAPE_TOKEN, SHAPE_UNSUPPORTED };
 

@@ -1,7 +1,7 @@
 /*
  * The operations of HLO that can be lowered, by opcode.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 #define MANY                                    UINT16_MAX
 #define UNARY(opcode, function)                 {opcode, 1, 1, true, function, expand_unary, NULL}

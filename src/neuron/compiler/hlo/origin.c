@@ -2,7 +2,7 @@
  * Where operations come from: the framework's name path of each instruction, as the layer and the
  * operator, and its place in the source.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 /* JAX gives instructions of a called computation names relative to the call. */
 static bool is_absolute(struct text name)

@@ -2,10 +2,10 @@
  * HLO modules, as XLA serialises them, become the compiler's internal form. Calls, fusions and
  * loops are expanded, so that what is left is one list of operations.
  */
-#ifndef KYMO_COMPILE_HLO_READ_H
-#define KYMO_COMPILE_HLO_READ_H
+#ifndef KYMO_NEURON_COMPILER_HLO_READ_H
+#define KYMO_NEURON_COMPILER_HLO_READ_H
 
-#include "compile/ir.h"
+#include "neuron/compiler/ir.h"
 
 /* Fills an initialised ir; path is for messages. Parameters become input0, input1, ..., the leaves
  * of the result output0, output1, ... The bytes are not needed afterwards. */

@@ -3,7 +3,7 @@
  * other one is applied to pairs of neighbors until one element is left: it may be grouped in any
  * way, but its operands must stay in order, as it need not be commutative.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
  * Indices of gathers and scatters as numbers of rows, and gathers.
  */
-#include "compile/hlo/rows.h"
+#include "neuron/compiler/hlo/rows.h"
 
 enum {
     GATHER_OFFSET = 1,

@@ -2,10 +2,10 @@
  * Gathers and scatters as accesses to rows of a table: the dimensions that are indexed come first
  * and are one, and an index tells a row of it.
  */
-#ifndef KYMO_COMPILE_HLO_ROWS_H
-#define KYMO_COMPILE_HLO_ROWS_H
+#ifndef KYMO_NEURON_COMPILER_HLO_ROWS_H
+#define KYMO_NEURON_COMPILER_HLO_ROWS_H
 
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 struct rows {
     /* As the instruction says. */

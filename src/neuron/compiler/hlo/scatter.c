@@ -2,7 +2,7 @@
  * Scatters: rows of a table get rows added, or are replaced. What lies outside of the table is left
  * out, as HLO says.
  */
-#include "compile/hlo/rows.h"
+#include "neuron/compiler/hlo/rows.h"
 
 enum {
     MAX_COMPARED = 2048, /* rows of a replacement that may fall on each other */

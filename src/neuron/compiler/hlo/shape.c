@@ -1,7 +1,7 @@
 /*
  * Shapes in the compiler's types.
  */
-#include "compile/hlo/module.h"
+#include "neuron/compiler/hlo/module.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /*
  * Operations that move elements: broadcasts, reshapes, slices, concatenation, padding.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 enum {
     INSTRUCTION_SLICES = PB_TAG(HLO_SLICES, PB_BYTES),

@@ -4,7 +4,7 @@
  * is left out: it is padded by the operation's identity, or, where that is not known, a mask tells
  * the elements from the padding. The initial value is combined with each window once, at the end.
  */
-#include "compile/hlo/expand.h"
+#include "neuron/compiler/hlo/expand.h"
 
 enum {
     WINDOW_DIMENSIONS = PB_TAG(1, PB_BYTES),

@@ -1,9 +1,9 @@
 /*
  * Workers: forks, what they send through pipes, and their ends.
  */
-#include "launch/launch.h"
+#include "neuron/run/launch/launch.h"
 
-#include "launch/seats.h"
+#include "neuron/run/launch/seats.h"
 
 #include <errno.h>
 #include <fcntl.h>

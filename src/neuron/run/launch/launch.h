@@ -2,8 +2,8 @@
  * launch: worker processes of this node, the ranks of a communicator, with a core each. They are
  * forks of this process, which has no other threads and has not initialised a runtime.
  */
-#ifndef KYMO_LAUNCH_LAUNCH_H
-#define KYMO_LAUNCH_LAUNCH_H
+#ifndef KYMO_NEURON_RUN_LAUNCH_LAUNCH_H
+#define KYMO_NEURON_RUN_LAUNCH_LAUNCH_H
 
 #include "base/base.h"
 

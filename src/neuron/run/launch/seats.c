@@ -1,9 +1,9 @@
 /*
  * Cores and variables of workers. What the user has set stays.
  */
-#include "launch/seats.h"
+#include "neuron/run/launch/seats.h"
 
-#include "hardware/hardware.h"
+#include "neuron/hardware/hardware.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /*
  * Where workers run: a core each, and the address at which they find each other.
  */
-#ifndef KYMO_LAUNCH_SEATS_H
-#define KYMO_LAUNCH_SEATS_H
+#ifndef KYMO_NEURON_RUN_LAUNCH_SEATS_H
+#define KYMO_NEURON_RUN_LAUNCH_SEATS_H
 
-#include "cores/cores.h"
-#include "launch/launch.h"
+#include "neuron/run/launch/launch.h"
+#include "neuron/runtime/cores/cores.h"
 
 struct seats {
     struct cores_row cores;

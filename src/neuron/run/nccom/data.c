@@ -2,7 +2,7 @@
  * Elements are whole numbers: of integers their value, of floats a count of steps so coarse that
  * every number is exact in the data type. So sums can be worked out without rounding.
  */
-#include "nccom/data.h"
+#include "neuron/run/nccom/data.h"
 
 #include <math.h>
 

@@ -2,10 +2,10 @@
  * The data of --check: what ranks send, and what they must get, worked out here and not by what is
  * tested.
  */
-#ifndef KYMO_NCCOM_DATA_H
-#define KYMO_NCCOM_DATA_H
+#ifndef KYMO_NEURON_RUN_NCCOM_DATA_H
+#define KYMO_NEURON_RUN_NCCOM_DATA_H
 
-#include "nccom/plan.h"
+#include "neuron/run/nccom/plan.h"
 
 /* One buffer of one part. */
 struct data_buffer {

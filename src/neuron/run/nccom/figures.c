@@ -1,7 +1,7 @@
 /*
  * What is worked out from times.
  */
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
 double nccom_average(const double *times, size_t count)
 {

@@ -1,9 +1,9 @@
 /*
  * The JSON files: replica groups, source and target pairs, sizes of operations of variable size.
  */
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <inttypes.h>
 

@@ -1,10 +1,10 @@
 /*
  * Runs a case: makes its NEFFs, starts the workers and collects what they left.
  */
-#include "launch/launch.h"
+#include "neuron/run/launch/launch.h"
 
-#include "nccom/nodes.h"
-#include "nccom/worker.h"
+#include "neuron/run/nccom/nodes.h"
+#include "neuron/run/nccom/worker.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * What operations of variable size move, from counts and displacements.
  */
-#include "nccom/plan.h"
+#include "neuron/run/nccom/plan.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

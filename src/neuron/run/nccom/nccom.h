@@ -3,11 +3,11 @@
  * size, which NEFFs made for it run on all workers at once, each a process with a core of its own,
  * through a runtime library with the published interface. Times are those of the device's clock.
  */
-#ifndef KYMO_NCCOM_NCCOM_H
-#define KYMO_NCCOM_NCCOM_H
+#ifndef KYMO_NEURON_RUN_NCCOM_NCCOM_H
+#define KYMO_NEURON_RUN_NCCOM_NCCOM_H
 
 #include "base/base.h"
-#include "neff/neff.h"
+#include "neuron/program/neff.h"
 
 enum nccom_op {
     NCCOM_ALL_REDUCE,

@@ -1,7 +1,7 @@
 /*
  * Starts nodes and waits for them.
  */
-#include "nccom/nodes.h"
+#include "neuron/run/nccom/nodes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * Several nodes on this machine: processes that each have workers, cores and a name of their own;
  * workers of different nodes exchange data through TCP.
  */
-#ifndef KYMO_NCCOM_NODES_H
-#define KYMO_NCCOM_NODES_H
+#ifndef KYMO_NEURON_RUN_NCCOM_NODES_H
+#define KYMO_NEURON_RUN_NCCOM_NODES_H
 
 #include "base/base.h"
 

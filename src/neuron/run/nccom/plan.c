@@ -1,7 +1,7 @@
 /*
  * From what is asked for to collectives and buffers.
  */
-#include "nccom/plan.h"
+#include "neuron/run/nccom/plan.h"
 
 #include <assert.h>
 #include <inttypes.h>

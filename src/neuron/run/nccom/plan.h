@@ -1,10 +1,10 @@
 /*
  * A case, worked out: the collectives of its NEFFs, their buffers and how often each NEFF runs.
  */
-#ifndef KYMO_NCCOM_PLAN_H
-#define KYMO_NCCOM_PLAN_H
+#ifndef KYMO_NEURON_RUN_NCCOM_PLAN_H
+#define KYMO_NEURON_RUN_NCCOM_PLAN_H
 
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
 enum { NCCOM_OPS_PER_NEFF = 4096 };
 

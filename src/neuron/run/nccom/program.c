@@ -2,7 +2,7 @@
  * The program of a NEFF: the Sync engine triggers collectives, each when the one before it on the
  * same channel is complete. Parts of an operation have channels of their own and run at once.
  */
-#include "nccom/plan.h"
+#include "neuron/run/nccom/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
  * Pairs starts and stops of the trace.
  */
-#include "nccom/spans.h"
+#include "neuron/run/nccom/spans.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 struct event {
     struct text type, phase, algorithm;

@@ -1,10 +1,10 @@
 /*
  * Times of collectives, from the runtime's system trace.
  */
-#ifndef KYMO_NCCOM_SPANS_H
-#define KYMO_NCCOM_SPANS_H
+#ifndef KYMO_NEURON_RUN_NCCOM_SPANS_H
+#define KYMO_NEURON_RUN_NCCOM_SPANS_H
 
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
 /* One collective on a core, in nanoseconds of the device's clock. */
 struct span {

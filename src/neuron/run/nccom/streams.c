@@ -1,9 +1,9 @@
 /*
  * The file of --streams-json: a list of operations that run at the same time.
  */
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * Names of operations and data types, and sizes.
  */
-#include "nccom/nccom.h"
+#include "neuron/run/nccom/nccom.h"
 
 #include <ctype.h>
 #include <stdlib.h>

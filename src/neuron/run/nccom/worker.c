@@ -1,10 +1,10 @@
 /*
  * Loads the NEFFs of a plan one after the other, executes them and checks what comes out.
  */
-#include "nccom/worker.h"
+#include "neuron/run/nccom/worker.h"
 
-#include "nccom/data.h"
-#include "nccom/spans.h"
+#include "neuron/run/nccom/data.h"
+#include "neuron/run/nccom/spans.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /*
  * A worker: one rank, on a core of its own.
  */
-#ifndef KYMO_NCCOM_WORKER_H
-#define KYMO_NCCOM_WORKER_H
+#ifndef KYMO_NEURON_RUN_NCCOM_WORKER_H
+#define KYMO_NEURON_RUN_NCCOM_WORKER_H
 
-#include "nccom/plan.h"
-#include "runner/runner.h"
+#include "neuron/run/nccom/plan.h"
+#include "neuron/run/runner/runner.h"
 
 enum { NEFFS = 3 };
 

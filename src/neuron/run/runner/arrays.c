@@ -1,9 +1,9 @@
 /*
  * Inputs are .npy files or bytes; outputs are written as either.
  */
-#include "runner/arrays.h"
+#include "neuron/run/runner/arrays.h"
 
-#include "wire/wire.h"
+#include "base/wire/wire.h"
 
 enum { ALIGNMENT = 64 };
 

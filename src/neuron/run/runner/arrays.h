@@ -1,10 +1,10 @@
 /*
  * Files of tensors: NumPy's .npy, or bytes as they are.
  */
-#ifndef KYMO_RUNNER_ARRAYS_H
-#define KYMO_RUNNER_ARRAYS_H
+#ifndef KYMO_NEURON_RUN_RUNNER_ARRAYS_H
+#define KYMO_NEURON_RUN_RUNNER_ARRAYS_H
 
-#include "runner/library.h"
+#include "neuron/run/runner/library.h"
 
 /* Reads a tensor's content; size and, of .npy files, element type must be the tensor's. */
 bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, struct error *err);

@@ -1,7 +1,7 @@
 /*
  * Loading a runtime library.
  */
-#include "runner/library.h"
+#include "neuron/run/runner/library.h"
 
 #include <dlfcn.h>
 

@@ -1,8 +1,8 @@
 /*
  * The functions of a runtime library.
  */
-#ifndef KYMO_RUNNER_LIBRARY_H
-#define KYMO_RUNNER_LIBRARY_H
+#ifndef KYMO_NEURON_RUN_RUNNER_LIBRARY_H
+#define KYMO_NEURON_RUN_RUNNER_LIBRARY_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /*
  * Outputs: files named after them, and checksums.
  */
-#include "runner/outputs.h"
+#include "neuron/run/runner/outputs.h"
 
-#include "runner/arrays.h"
+#include "neuron/run/runner/arrays.h"
 
 #include <stdio.h>
 

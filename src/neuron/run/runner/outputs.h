@@ -1,10 +1,10 @@
 /*
  * What becomes of the outputs of an execution.
  */
-#ifndef KYMO_RUNNER_OUTPUTS_H
-#define KYMO_RUNNER_OUTPUTS_H
+#ifndef KYMO_NEURON_RUN_RUNNER_OUTPUTS_H
+#define KYMO_NEURON_RUN_RUNNER_OUTPUTS_H
 
-#include "runner/worker.h"
+#include "neuron/run/runner/worker.h"
 
 /* Saves them and compares them with the first execution's, as the options ask. Executions count
  * from 1. */

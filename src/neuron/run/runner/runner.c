@@ -1,13 +1,13 @@
 /*
  * The whole run: the workers, each in a process of its own, and the runtime.
  */
-#include "runner/runner.h"
+#include "neuron/run/runner/runner.h"
 
-#include "launch/launch.h"
-#include "neff/neff.h"
-#include "runner/steps.h"
-#include "runner/trace.h"
-#include "runner/worker.h"
+#include "neuron/program/neff.h"
+#include "neuron/run/launch/launch.h"
+#include "neuron/run/runner/steps.h"
+#include "neuron/run/runner/trace.h"
+#include "neuron/run/runner/worker.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
  * profiles of it. Workers, the ranks of collectives, are processes with a core each, on one node or
  * several. Only the published interface is used, so that any runtime will do.
  */
-#ifndef KYMO_RUNNER_RUNNER_H
-#define KYMO_RUNNER_RUNNER_H
+#ifndef KYMO_NEURON_RUN_RUNNER_RUNNER_H
+#define KYMO_NEURON_RUN_RUNNER_RUNNER_H
 
-#include "runner/library.h"
+#include "neuron/run/runner/library.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /*
  * Executing: one after the other, or scheduled; with profiles of some.
  */
-#include "runner/steps.h"
+#include "neuron/run/runner/steps.h"
 
-#include "runner/outputs.h"
+#include "neuron/run/runner/outputs.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,10 +1,10 @@
 /*
  * The executions of a worker.
  */
-#ifndef KYMO_RUNNER_STEPS_H
-#define KYMO_RUNNER_STEPS_H
+#ifndef KYMO_NEURON_RUN_RUNNER_STEPS_H
+#define KYMO_NEURON_RUN_RUNNER_STEPS_H
 
-#include "runner/worker.h"
+#include "neuron/run/runner/worker.h"
 
 /* All of them; false with worker->error set. */
 bool steps_run(struct worker *worker);

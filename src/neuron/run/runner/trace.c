@@ -1,7 +1,7 @@
 /*
  * The system trace of a run: which events, and the file.
  */
-#include "runner/trace.h"
+#include "neuron/run/runner/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

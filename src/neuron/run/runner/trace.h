@@ -1,10 +1,10 @@
 /*
  * The runtime's system trace.
  */
-#ifndef KYMO_RUNNER_TRACE_H
-#define KYMO_RUNNER_TRACE_H
+#ifndef KYMO_NEURON_RUN_RUNNER_TRACE_H
+#define KYMO_NEURON_RUN_RUNNER_TRACE_H
 
-#include "runner/worker.h"
+#include "neuron/run/runner/worker.h"
 
 bool trace_types(const struct library *library, const char ***types, size_t *count,
                  struct error *err);

@@ -1,9 +1,9 @@
 /*
  * Loading a model and giving it tensors.
  */
-#include "runner/worker.h"
+#include "neuron/run/runner/worker.h"
 
-#include "runner/arrays.h"
+#include "neuron/run/runner/arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>

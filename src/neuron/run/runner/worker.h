@@ -2,11 +2,11 @@
  * One worker: a model on the core of this process, its tensors, its executions and what becomes of
  * their outputs.
  */
-#ifndef KYMO_RUNNER_WORKER_H
-#define KYMO_RUNNER_WORKER_H
+#ifndef KYMO_NEURON_RUN_RUNNER_WORKER_H
+#define KYMO_NEURON_RUN_RUNNER_WORKER_H
 
-#include "runner/library.h"
-#include "runner/runner.h"
+#include "neuron/run/runner/library.h"
+#include "neuron/run/runner/runner.h"
 
 enum { WORKER_CORE = 0 }; /* the one that its process sees */
 

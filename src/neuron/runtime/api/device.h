@@ -2,8 +2,8 @@
  * Device profiler interface: what a runtime that executes models provides for nrt_profile.h.
  * Without one, functions that need it fail with a message.
  */
-#ifndef KYMO_NRT_DEVICE_H
-#define KYMO_NRT_DEVICE_H
+#ifndef KYMO_NEURON_RUNTIME_API_DEVICE_H
+#define KYMO_NEURON_RUNTIME_API_DEVICE_H
 
 #include <nrt/nrt_profile.h>
 

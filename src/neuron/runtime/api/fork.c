@@ -1,9 +1,9 @@
 /*
  * One handler of fork for the whole library, which takes locks in the order of runtime/runtime.h.
  */
-#include "nrt/device.h"
-#include "nrt/rings.h"
-#include "record/lock.h"
+#include "capture/neuron/rings.h"
+#include "capture/recorder/lock.h"
+#include "neuron/runtime/api/device.h"
 
 static void before_fork(void)
 {

@@ -2,9 +2,9 @@
  * nrt_profile.h: inspect sessions. A session is a libkymo capture, so that the program's
  * annotations and the runtime's events are in one profile.
  */
-#include "nrt/device.h"
-#include "nrt/lists.h"
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
+#include "neuron/runtime/api/device.h"
+#include "neuron/runtime/api/lists.h"
 
 #include <errno.h>
 #include <pthread.h>

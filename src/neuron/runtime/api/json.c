@@ -1,7 +1,7 @@
 /*
  * JSON of events. Malformed UTF-8 is replaced by U+FFFD, so that the output is valid JSON.
  */
-#include "nrt/json.h"
+#include "neuron/runtime/api/json.h"
 
 #include <math.h>
 #include <stdio.h>

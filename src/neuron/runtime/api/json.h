@@ -1,11 +1,11 @@
 /*
- * JSON writer into growing memory, for nrt_sys_trace_fetch_events. Unlike src/wire it reports
+ * JSON writer into growing memory, for nrt_sys_trace_fetch_events. Unlike src/base/wire it reports
  * allocation failures instead of ending the program, as it runs inside other programs.
  */
-#ifndef KYMO_NRT_JSON_H
-#define KYMO_NRT_JSON_H
+#ifndef KYMO_NEURON_RUNTIME_API_JSON_H
+#define KYMO_NEURON_RUNTIME_API_JSON_H
 
-#include "nrt/rings.h"
+#include "capture/neuron/rings.h"
 
 struct json {
     char *text; /* NUL-terminated once allocated */

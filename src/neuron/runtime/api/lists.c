@@ -1,7 +1,7 @@
 /*
  * String lists returned to callers, messages to the user, defaults from environment variables.
  */
-#include "nrt/lists.h"
+#include "neuron/runtime/api/lists.h"
 
 #include <errno.h>
 #include <stdarg.h>

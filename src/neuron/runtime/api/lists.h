@@ -2,10 +2,10 @@
  * Shared by the functions of libnrt: string lists returned to callers, messages to the user, and
  * defaults from environment variables.
  */
-#ifndef KYMO_NRT_LISTS_H
-#define KYMO_NRT_LISTS_H
+#ifndef KYMO_NEURON_RUNTIME_API_LISTS_H
+#define KYMO_NEURON_RUNTIME_API_LISTS_H
 
-#include "nrt/rings.h"
+#include "capture/neuron/rings.h"
 
 #include <nrt/nrt_status.h>
 

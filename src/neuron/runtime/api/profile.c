@@ -2,9 +2,9 @@
  * nrt_profile.h: device profiles, of one model or of all. Checks the order of calls; the device
  * profiler does the rest.
  */
-#include "nrt/device.h"
-#include "nrt/lists.h"
-#include "record/lock.h"
+#include "capture/recorder/lock.h"
+#include "neuron/runtime/api/device.h"
+#include "neuron/runtime/api/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

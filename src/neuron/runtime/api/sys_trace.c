@@ -1,8 +1,8 @@
 /*
  * nrt_sys_trace.h: configuration, start and stop, and fetching as JSON.
  */
-#include "nrt/json.h"
-#include "nrt/lists.h"
+#include "neuron/runtime/api/json.h"
+#include "neuron/runtime/api/lists.h"
 
 #include <nrt/nrt_sys_trace.h>
 #include <stdlib.h>

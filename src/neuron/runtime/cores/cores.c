@@ -1,7 +1,7 @@
 /*
  * The lock file of cores.
  */
-#include "cores/cores.h"
+#include "neuron/runtime/cores/cores.h"
 
 #include <ctype.h>
 #include <errno.h>

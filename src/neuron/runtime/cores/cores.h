@@ -6,8 +6,8 @@
  * The folder is $XDG_RUNTIME_DIR/kymo-neuron, or else /tmp/kymo-neuron-<uid>. Another user can take
  * that name in /tmp: then it is the first of a few further names that this user has or can have.
  */
-#ifndef KYMO_CORES_CORES_H
-#define KYMO_CORES_CORES_H
+#ifndef KYMO_NEURON_RUNTIME_CORES_CORES_H
+#define KYMO_NEURON_RUNTIME_CORES_CORES_H
 
 #include "base/base.h"
 

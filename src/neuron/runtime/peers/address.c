@@ -1,7 +1,7 @@
 /*
  * Sockets.
  */
-#include "peers/address.h"
+#include "neuron/runtime/peers/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * Addresses of processes: IPv4 or IPv6, and a port.
  */
-#ifndef KYMO_PEERS_ADDRESS_H
-#define KYMO_PEERS_ADDRESS_H
+#ifndef KYMO_NEURON_RUNTIME_PEERS_ADDRESS_H
+#define KYMO_NEURON_RUNTIME_PEERS_ADDRESS_H
 
 #include "base/base.h"
 

@@ -2,7 +2,7 @@
  * How processes find each other. Each connects to the root and says HELLO; the root's WELCOME lists
  * the processes that came before, to which the new one connects as well.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <errno.h>
 #include <stdlib.h>

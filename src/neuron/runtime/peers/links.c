@@ -1,7 +1,7 @@
 /*
  * Connections: sending, and their end.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <errno.h>
 #include <stdlib.h>

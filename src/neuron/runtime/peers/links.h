@@ -1,12 +1,12 @@
 /*
  * What the files of this module share: messages, connections, and the state of a communicator.
  */
-#ifndef KYMO_PEERS_LINKS_H
-#define KYMO_PEERS_LINKS_H
+#ifndef KYMO_NEURON_RUNTIME_PEERS_LINKS_H
+#define KYMO_NEURON_RUNTIME_PEERS_LINKS_H
 
-#include "peers/address.h"
-#include "peers/peers.h"
-#include "peers/segment.h"
+#include "neuron/runtime/peers/address.h"
+#include "neuron/runtime/peers/peers.h"
+#include "neuron/runtime/peers/segment.h"
 
 #include <assert.h>
 #include <pthread.h>

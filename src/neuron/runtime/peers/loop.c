@@ -1,7 +1,7 @@
 /*
  * The thread that waits for all connections.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * A communicator of processes, as other threads use it.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * has. Data goes through shared memory to processes of the same node, and through the connections
  * to others. A connection that ends means that the ranks of its process are gone.
  */
-#ifndef KYMO_PEERS_PEERS_H
-#define KYMO_PEERS_PEERS_H
+#ifndef KYMO_NEURON_RUNTIME_PEERS_PEERS_H
+#define KYMO_NEURON_RUNTIME_PEERS_PEERS_H
 
 #include "base/base.h"
 

@@ -1,7 +1,7 @@
 /*
  * What arrives. Every byte may be a stranger's: sizes and numbers are checked before they are used.
  */
-#include "peers/links.h"
+#include "neuron/runtime/peers/links.h"
 
 #include <errno.h>
 #include <stdlib.h>

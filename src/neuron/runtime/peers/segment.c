@@ -2,7 +2,7 @@
  * Segments are mapped once, larger than they will be; the file grows as needed. They cannot shrink,
  * so that a reader never finds a page gone.
  */
-#include "peers/segment.h"
+#include "neuron/runtime/peers/segment.h"
 
 #include "base/base.h"
 

@@ -2,8 +2,8 @@
  * Shared memory: a segment that this process writes, and those of other processes, which it reads.
  * A segment is an unnamed file, which ends with the processes that have it open.
  */
-#ifndef KYMO_PEERS_SEGMENT_H
-#define KYMO_PEERS_SEGMENT_H
+#ifndef KYMO_NEURON_RUNTIME_PEERS_SEGMENT_H
+#define KYMO_NEURON_RUNTIME_PEERS_SEGMENT_H
 
 #include <pthread.h>
 #include <stdbool.h>
