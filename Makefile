@@ -87,7 +87,7 @@ soak: test-setup
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-record_ended
 	KYMO_SOAK_SECONDS=60 build/tsan/unit/unit-runtime_callback
-	KYMO_SOAK_SECONDS=60 KYMO=$(CURDIR)/build/tsan/bin/kymo .venv/bin/python -m pytest -q tests/e2e/test_cuda.py -k no_memory
+	KYMO_SOAK_SECONDS=60 KYMO=$(CURDIR)/build/tsan/bin/kymo .venv/bin/python -m pytest -q tests/e2e/capture/test_cuda.py -k no_memory
 
 clean:
 	rm -rf build bin lib

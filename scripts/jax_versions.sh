@@ -37,4 +37,4 @@ versions=("$@")
 for version in "${versions[@]}"; do
     install_jax "$version"
 done
-[ -n "$only" ] || KYMO_JAX_VERSIONS="${versions[*]}" exec .venv/bin/python -m pytest -q -p no:cacheprovider tests/e2e/test_jax_versions.py
+[ -n "$only" ] || KYMO_JAX_VERSIONS="${versions[*]}" exec .venv/bin/python -m pytest -q -p no:cacheprovider tests/e2e/capture/test_jax_versions.py

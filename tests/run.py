@@ -31,7 +31,7 @@ REPEATED = 10
 # Tests of threaded code, for ThreadSanitizer, which finds nothing where there is one thread.
 THREADED = "test_cuda or oracle or jobs or sessions or hostile or side_by_side"
 THREADED_UNITS = tuple(
-    f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").glob("test_*.c"))
+    f"unit-{path.stem.removeprefix('test_')}" for path in sorted((ROOT / "tests" / "unit").rglob("test_*.c"))
     if re.search("thread|pool_", path.read_text()))
 TARGETS = {"tsan": ("kymo", "libkymo-cuda", *THREADED_UNITS)}  # of builds whose stages do not need all
 

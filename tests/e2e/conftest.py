@@ -15,6 +15,7 @@ import pytest
 gc.set_threshold(200_000, 20, 100)  # tests hold documents of millions of values: to go through them often is a tenth of the time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
+sys.path += [str(folder) for folder in sorted((ROOT / "tests" / "e2e").iterdir()) if folder.is_dir()]  # tests use parts of each other
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference"]
 
 # What is preloaded into other programs has no sanitizer in it, whatever the program under test has.

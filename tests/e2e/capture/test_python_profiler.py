@@ -196,7 +196,7 @@ NAMES = ("train", "compute", "load", "PjitFunction(<lambda>)")
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
 def test_xprof_finds_the_same_steps_and_threads_in_both(tmp_path):
-    tools = pathlib.Path(__file__).with_name("xprof_tools.py")
+    tools = pathlib.Path(__file__).parents[1] / "xprof_tools.py"
     files = []
     for module in MODULES:
         run_traced(module, ANNOTATED, tmp_path / module)

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone"),
 ]
 
-TOOLS = pathlib.Path(__file__).with_name("xprof_tools.py")
+TOOLS = pathlib.Path(__file__).parents[1] / "xprof_tools.py"
 CAPTURES = ["jax_matmul_h200", "jax_gpt_python_h200", "tpu_inference", "rocm_mi300_gemm", "tf_gpu_worker"]
 
 

@@ -122,7 +122,7 @@ def test_operations_name_their_operands_and_what_they_call_and_have_an_order(kym
 # What JAX makes of these has all kinds of instructions and attributes.
 FUNCTIONS = """
 import json, pathlib, sys
-sys.path[:0] = [sys.argv[1]]
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 import jax, jax.numpy as jnp, numpy as np
 from jax import lax
 from test_hlo_module import printed
@@ -272,7 +272,7 @@ def test_costs_of_a_module_made_by_hand(read_hlo, tmp_path):
 
 XPROF = """
 import json, os, pathlib, sys
-sys.path[:0] = [sys.argv[1]]
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/.."]
 import xspace
 from xprof.convert import raw_to_tool_data
 directory = pathlib.Path(sys.argv[2])

@@ -12,7 +12,7 @@ import pytest
 from closeness import difference
 from conftest import ROOT
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).parents[1]
 
 
 def differences(folder):

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Kymo
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 RANKS = [ROOT / "tests" / "data" / "kineto" / name for name in ("recommender_rank.json.gz", "recommender_rank1.json.gz")]
 MASTER = "local[2]"
 

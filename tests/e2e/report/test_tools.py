@@ -24,7 +24,7 @@ from server import Server
 GPT, MATMUL, TPU, ROCM, TF = CAPTURES = ["jax_gpt_python_h200", "jax_matmul_h200", "tpu_inference", "rocm_mi300_gemm", "tf_gpu_worker"]
 MODULE = "jit_train_step(15913)"
 needs_xprof = pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
-RAW = pathlib.Path(__file__).with_name("xprof_raw.py")
+RAW = pathlib.Path(__file__).parents[1] / "xprof_raw.py"
 
 
 def path_of(capture):

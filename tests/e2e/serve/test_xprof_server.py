@@ -20,7 +20,7 @@ from server import Server
 
 PREFIX = "/data/plugin/profile"
 MODULE = "jit_matmul_allgather(3320)"
-XPROF = pathlib.Path(__file__).with_name("xprof_server.py")
+XPROF = pathlib.Path(__file__).parents[1] / "xprof_server.py"
 
 
 @pytest.fixture(scope="module")

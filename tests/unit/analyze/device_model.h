@@ -7,7 +7,7 @@
 
 #include "analyze/device/device.h"
 
-#include "neuroncore_model.h"
+#include "../neuron/neuroncore_model.h"
 
 struct device_files {
     uint8_t *neff; /* bytes: the open NEFF points to them */

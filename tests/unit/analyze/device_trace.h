@@ -7,7 +7,7 @@
 
 #include "analyze/device/device.h"
 
-#include "neuroncore_model.h"
+#include "../neuron/neuroncore_model.h"
 
 struct trace {
     struct model *model;

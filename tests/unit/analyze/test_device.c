@@ -6,7 +6,7 @@
 #include "analyze/device/execution.h"
 
 #include "device_model.h"
-#include "neuroncore_programs.h"
+#include "../neuron/neuroncore_programs.h"
 
 #include <time.h>
 

@@ -7,7 +7,7 @@
 #include "sql/sql.h"
 #include "store/tables/store.h"
 
-#include "device_model.h"
+#include "../analyze/device_model.h"
 
 /* DuckDB is not built for the thread sanitizer, which reports false races. */
 #ifdef __has_feature
