@@ -15,7 +15,8 @@ static bool has_name(struct text name, struct text wanted)
     return text_equal(name, wanted);
 }
 
-uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name)
+/* The instruction of that name, with or without '%'; HLO_NONE when there is none. */
+static uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name)
 {
     for (uint32_t i = 0; i < module->instructions.count; i++)
         if (has_name(module->instructions.items[i].name, name))
@@ -23,7 +24,7 @@ uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name)
     return HLO_NONE;
 }
 
-uint32_t hlo_find_computation(const struct hlo_module *module, struct text name)
+static uint32_t hlo_find_computation(const struct hlo_module *module, struct text name)
 {
     for (uint32_t i = 0; i < module->computations.count; i++)
         if (has_name(module->computations.items[i].name, name))

@@ -43,10 +43,6 @@ struct hlo_graph {
     bool is_cut;    /* not all are shown */
 };
 
-/* The instruction of that name, with or without '%'; HLO_NONE when there is none. */
-uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name);
-uint32_t hlo_find_computation(const struct hlo_module *module, struct text name);
-
 /* False when nothing has that name. */
 bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
                     const struct hlo_graph_options *options, struct error *err);

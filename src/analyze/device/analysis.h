@@ -76,8 +76,6 @@ struct device_metrics {
 double device_peak_flops(const struct core_hardware *hardware);
 double device_hbm_rate(const struct core_hardware *hardware);
 double device_dma_rate(const struct core_hardware *hardware);
-/* Operations the model needs for one execution, 0 when not known. */
-uint64_t device_model_flops(const struct core_program *program);
 
 /* NaN: there is nothing to divide by, no value. */
 void device_metrics_make(struct device_metrics *metrics, const struct device_profile *profile,

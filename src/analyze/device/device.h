@@ -206,11 +206,8 @@ void device_execution_free(struct device_execution *execution);
 bool device_executions_alike(const struct device_execution *a, const struct device_execution *b);
 
 enum dma_queue_type device_queue_type(const struct core_program *program, uint32_t queue);
-/* Whether the published total_exec_time leaves instructions of this opcode out. */
-bool device_is_overhead(enum opcode opcode);
 /* Fills block_facts and hbm_accesses from the descriptors' facts; again after they have changed. */
 void device_find_block_facts(struct device_profile *profile);
-enum device_dma_class device_dma_class(enum dma_queue_type type);
 
 const char *device_step_name(enum collective_step step);       /* "DMA_ADVANCE" */
 const char *device_error_name(enum error_kind kind);           /* "EMBD OOB" */

@@ -43,7 +43,8 @@ static uint64_t adjusted(uint64_t flops, uint32_t version, enum dtype moving, en
     return flops;
 }
 
-bool device_is_overhead(enum opcode opcode)
+/* Whether the published total_exec_time leaves instructions of this opcode out. */
+static bool device_is_overhead(enum opcode opcode)
 {
     return opcode == OP_NOP || opcode >= OP_DMA_TRIGGER;
 }

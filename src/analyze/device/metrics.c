@@ -47,7 +47,8 @@ double device_dma_rate(const struct core_hardware *hardware)
     return (double)hardware->dma_bytes_per_us * DMA_ENGINES * 1e6;
 }
 
-uint64_t device_model_flops(const struct core_program *program)
+/* Operations the model needs for one execution, 0 when not known. */
+static uint64_t device_model_flops(const struct core_program *program)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < program->origin_count; i++)

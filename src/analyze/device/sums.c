@@ -49,7 +49,7 @@ static void add_instructions(struct device_sums *sums, const struct device_profi
     }
 }
 
-enum device_dma_class device_dma_class(enum dma_queue_type type)
+static enum device_dma_class device_dma_class(enum dma_queue_type type)
 {
     return type == DMA_TYPE_SOFTWARE_DYNAMIC   ? DMA_CLASS_SOFTWARE
            : type == DMA_TYPE_HARDWARE_DYNAMIC ? DMA_CLASS_HARDWARE

@@ -74,26 +74,25 @@ struct rate {
     int major, minor;
     double cycle[PEAK_TYPES];
     double xprof, shared_bytes;
-    bool has_matrix_units;
 };
 
 /* The highest that is not above a device's capability counts; 12.x, of consumers' cards, has a row
  * of its own. */
 static const struct rate rates[] = {
-    {GPU_NVIDIA, 12, 0, {4, 256, 512, 1024, 1024, 2048, 2048}, 8192, 256, true},
-    {GPU_NVIDIA, 10, 0, {128, 256, 4096, 8192, 8192, 16384, 16384}, 8192, 256, true},
-    {GPU_NVIDIA, 9, 0, {256, 256, 2048, 4096, 4096, 8192, 8192}, 4096, 256, true},
-    {GPU_NVIDIA, 8, 9, {4, 256, 512, 1024, 1024, 2048, 2048}, 1024, 256, true},
-    {GPU_NVIDIA, 8, 6, {4, 256, 256, 512, 512, 0, 1024}, 1024, 256, true},
-    {GPU_NVIDIA, 8, 0, {128, 128, 1024, 2048, 2048, 0, 4096}, 2048, 256, true},
-    {GPU_NVIDIA, 7, 5, {4, 128, 0, 1024, 0, 0, 2048}, 1024, 256, true},
-    {GPU_NVIDIA, 7, 0, {64, 128, 0, 1024, 0, 0, 512}, 1024, 256, true},
-    {GPU_NVIDIA, 6, 1, {8, 256, 0, 4, 0, 0, 1024}, 256, 256, false},
-    {GPU_NVIDIA, 6, 0, {64, 128, 0, 256, 0, 0, 512}, 256, 256, false},
-    {GPU_NVIDIA, 5, 0, {8, 256, 0, 0, 0, 0, 0}, 256, 256, false},
-    {GPU_NVIDIA, 3, 0, {16, 384, 0, 0, 0, 0, 0}, 384, 256, false},
-    {GPU_AMD, 9, 5, {128, 256, 0, 4096, 4096, 8192, 8192}, 4096, 256, true},
-    {GPU_AMD, 9, 4, {256, 256, 1024, 2048, 2048, 4096, 4096}, 2048, 128, true},
+    {GPU_NVIDIA, 12, 0, {4, 256, 512, 1024, 1024, 2048, 2048}, 8192, 256},
+    {GPU_NVIDIA, 10, 0, {128, 256, 4096, 8192, 8192, 16384, 16384}, 8192, 256},
+    {GPU_NVIDIA, 9, 0, {256, 256, 2048, 4096, 4096, 8192, 8192}, 4096, 256},
+    {GPU_NVIDIA, 8, 9, {4, 256, 512, 1024, 1024, 2048, 2048}, 1024, 256},
+    {GPU_NVIDIA, 8, 6, {4, 256, 256, 512, 512, 0, 1024}, 1024, 256},
+    {GPU_NVIDIA, 8, 0, {128, 128, 1024, 2048, 2048, 0, 4096}, 2048, 256},
+    {GPU_NVIDIA, 7, 5, {4, 128, 0, 1024, 0, 0, 2048}, 1024, 256},
+    {GPU_NVIDIA, 7, 0, {64, 128, 0, 1024, 0, 0, 512}, 1024, 256},
+    {GPU_NVIDIA, 6, 1, {8, 256, 0, 4, 0, 0, 1024}, 256, 256},
+    {GPU_NVIDIA, 6, 0, {64, 128, 0, 256, 0, 0, 512}, 256, 256},
+    {GPU_NVIDIA, 5, 0, {8, 256, 0, 0, 0, 0, 0}, 256, 256},
+    {GPU_NVIDIA, 3, 0, {16, 384, 0, 0, 0, 0, 0}, 384, 256},
+    {GPU_AMD, 9, 5, {128, 256, 0, 4096, 4096, 8192, 8192}, 4096, 256},
+    {GPU_AMD, 9, 4, {256, 256, 1024, 2048, 2048, 4096, 4096}, 2048, 128},
 };
 
 /* Whether a word is in a name, in any case, and ends there: "A100" is not in "A1000". */
@@ -152,12 +151,6 @@ bool hardware_gpu_computed(const struct gpu_facts *facts, struct gpu_peaks *peak
     for (size_t type = 0; type < PEAK_TYPES; type++)
         peaks->flops[type] = rate->cycle[type] * cycles;
     return true;
-}
-
-bool hardware_gpu_has_matrix_units(const struct gpu_facts *facts)
-{
-    const struct rate *rate = rate_of(facts);
-    return rate && rate->has_matrix_units;
 }
 
 double hardware_gpu_xprof_flops(const struct gpu_facts *facts)

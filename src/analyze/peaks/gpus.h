@@ -41,8 +41,6 @@ struct gpu_peaks {
 bool hardware_gpu_named(const char *name, size_t size, struct gpu_peaks *peaks);
 /* The same from architecture, cores and clock. */
 bool hardware_gpu_computed(const struct gpu_facts *facts, struct gpu_peaks *peaks);
-/* Whether the architecture has units for products of matrices. */
-bool hardware_gpu_has_matrix_units(const struct gpu_facts *facts);
 /* XProf's figures, for comparison: the largest of its rates for 16 and 32 bits, and the bandwidth
  * of shared memory. */
 double hardware_gpu_xprof_flops(const struct gpu_facts *facts);

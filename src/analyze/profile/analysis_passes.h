@@ -75,8 +75,6 @@ enum precision {
     PRECISION_32,
     PRECISION_OTHER,
 };
-/* Of an HLO type, "bf16". */
-enum precision precision_of_type(struct text type);
 /* Of a kernel, whose operation may be NULL. */
 enum precision kernel_precision(const struct analysis *analysis, uint32_t type,
                                 const struct operation *operation);

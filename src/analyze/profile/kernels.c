@@ -179,7 +179,8 @@ static enum work_kind kind_of_type(const struct analysis *analysis, uint32_t typ
     return kind_of_copy(name, &kind) ? kind : WORK_KINDS;
 }
 
-enum precision precision_of_type(struct text type)
+/* Of an HLO type, "bf16". */
+static enum precision precision_of_type(struct text type)
 {
     if (text_starts(type, TEXT("bf16")) || text_starts(type, TEXT("f16")) ||
         text_starts(type, TEXT("f8")) || text_starts(type, TEXT("f4")))

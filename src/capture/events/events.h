@@ -66,7 +66,6 @@ bool event_filter_types(struct event_filter *filter, const char *text, char *bad
 
 /* Cores from EVENT_CORES on, which no list can name, pass unless cores are filtered. */
 bool event_filter_has_core(const struct event_filter *filter, uint32_t core);
-bool event_filter_has_type(const struct event_filter *filter, enum event_type type);
 bool event_filter_has_name(const struct event_filter *filter, const char *name, size_t size,
                            enum event_group group);
 

@@ -158,7 +158,7 @@ bool event_filter_has_core(const struct event_filter *filter, uint32_t core)
     return core < EVENT_CORES && event_bit(filter->cores, core);
 }
 
-bool event_filter_has_type(const struct event_filter *filter, enum event_type type)
+static bool event_filter_has_type(const struct event_filter *filter, enum event_type type)
 {
     return !filter->by_type || event_bit(filter->types, type);
 }

@@ -37,8 +37,8 @@ static enum alu reversed(enum alu alu)
     }
 }
 
-void set_immediate(struct instruction *instruction, unsigned which, enum dtype dtype, double number,
-                   int64_t integer)
+static void set_immediate(struct instruction *instruction, unsigned which, enum dtype dtype,
+                          double number, int64_t integer)
 {
     if (dtype_is_float(dtype))
         instruction->immediate[which] = number;

@@ -10,7 +10,8 @@ enum {
     ROW_SHARE = 4, /* rows of a group may take this fraction of SBUF */
 };
 
-uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK])
+/* Dimension sizes without those of 1; returns how many. */
+static uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK])
 {
     uint32_t rank = 0;
     for (uint32_t i = 0; i < type->rank; i++)
@@ -19,7 +20,8 @@ uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK])
     return rank;
 }
 
-uint32_t squeezed_mask(const struct ir_type *type, uint32_t mask)
+/* The same of a mask of dimensions. */
+static uint32_t squeezed_mask(const struct ir_type *type, uint32_t mask)
 {
     uint32_t result = 0, rank = 0;
     for (uint32_t i = 0; i < type->rank; i++)

@@ -62,8 +62,6 @@ enum dtype graph_dtype(struct graph *graph, const struct json_value *value, bool
  */
 const struct json_value *attribute(struct graph *graph, const char *key);
 const struct json_value *need_attribute(struct graph *graph, const char *key);
-int64_t attribute_integer(struct graph *graph, const char *key, int64_t low, int64_t high,
-                          int64_t otherwise);
 double attribute_number(struct graph *graph, const char *key, double otherwise);
 bool attribute_bool(struct graph *graph, const char *key);
 /* An axis of a tensor of `rank`; negative ones count from the end. */
@@ -77,7 +75,6 @@ const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const st
 /* graph_ops.c, graph_layers.c: the value of an operation; IR_NONE after a failure. */
 uint32_t graph_op(struct graph *graph, const char *op);
 bool graph_layer_op(struct graph *graph, const char *op, uint32_t *value);
-uint32_t graph_matmul(struct graph *graph, uint32_t a, uint32_t b, enum dtype dtype);
 /* Whether the operation has as many operands. */
 bool takes(struct graph *graph, uint32_t low, uint32_t high);
 /* Both with the same shape, as NumPy broadcasts. */

@@ -193,8 +193,8 @@ const struct json_value *need_attribute(struct graph *graph, const char *key)
     return value ? value : &nothing;
 }
 
-int64_t attribute_integer(struct graph *graph, const char *key, int64_t low, int64_t high,
-                          int64_t otherwise)
+static int64_t attribute_integer(struct graph *graph, const char *key, int64_t low, int64_t high,
+                                 int64_t otherwise)
 {
     const struct json_value *value = attribute(graph, key);
     return value ? graph_integer(graph, value, low, high, key) : otherwise;

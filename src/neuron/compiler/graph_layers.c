@@ -56,7 +56,7 @@ static void broadcast_batch(struct graph *graph, uint32_t *a, uint32_t *b)
     *b = ir_broadcast_to(ir, *b, wide_right);
 }
 
-uint32_t graph_matmul(struct graph *graph, uint32_t a, uint32_t b, enum dtype dtype)
+static uint32_t graph_matmul(struct graph *graph, uint32_t a, uint32_t b, enum dtype dtype)
 {
     struct ir *ir = graph->ir;
     if (ir->failed)

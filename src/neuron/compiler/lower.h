@@ -56,10 +56,6 @@ struct lower {
 
 /* fuse.c */
 void fuse(struct lower *lower);
-/* Dimension sizes without those of 1; returns how many. */
-uint32_t squeezed(const struct ir_type *type, uint32_t size[static IR_RANK]);
-/* The same of a mask of dimensions. */
-uint32_t squeezed_mask(const struct ir_type *type, uint32_t mask);
 
 /* storage.c */
 struct storage *storage_new(struct lower *lower, const char *name, const struct ir_type *type);
@@ -122,8 +118,6 @@ void lower_move(struct lower *lower, const struct group *group);
 void lower_output(struct lower *lower, uint32_t node, struct storage *output);
 
 /* An immediate for operands of a type. */
-void set_immediate(struct instruction *instruction, unsigned which, enum dtype dtype, double number,
-                   int64_t integer);
 struct operand plain_operand(const struct buffer *buffer, enum dtype dtype, uint32_t partitions,
                              uint32_t elements);
 

@@ -197,7 +197,7 @@ static void tile_drop(struct lower *lower, struct tile *tile)
     tile->buffer = NULL;
 }
 
-void ref_done(struct tiles *tiles, struct ref ref)
+static void ref_done(struct tiles *tiles, struct ref ref)
 {
     if (ref.kind == REF_LOAD) {
         struct load *load = &tiles->loads.items[ref.index];

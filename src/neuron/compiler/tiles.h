@@ -100,7 +100,6 @@ struct operand tile_operand(const struct tile *tile, const struct box *box, bool
 enum engine less_busy(const struct lower *lower);
 
 /* Lets go of an operand after its use. */
-void ref_done(struct tiles *tiles, struct ref ref);
 const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
 /* compute.c: emits the member's instructions for a box; its tile's buffer is there. */
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box);

@@ -56,7 +56,8 @@ struct message *message_new(struct tensor *tensor, int core)
     return message;
 }
 
-void message_finish(struct message *message, size_t size, bool failed)
+/* Ends a request; puts the channel's reference. */
+static void message_finish(struct message *message, size_t size, bool failed)
 {
     message->is_done = true;
     message->has_failed = failed;

@@ -48,8 +48,6 @@ struct channel *channel_join_remote(int side, uint32_t link, int sender, int rec
 void channel_leave(struct channel *channel, int side);
 /* A request; the channel takes a reference. */
 void channel_add(struct channel *channel, int side, struct message *message);
-/* Ends a request; puts the channel's reference. */
-void message_finish(struct message *message, size_t size, bool failed);
 
 /* Without the lock. */
 

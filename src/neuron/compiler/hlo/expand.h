@@ -90,7 +90,6 @@ uint32_t expand_origin(struct expand *expand, const struct typed_instruction *at
 bool fold_integer(const struct ir *ir, uint32_t node, int64_t *value);
 bool fold_number(const struct ir *ir, uint32_t node, double *value);
 /* All elements equal to those of a splat node, in another shape. */
-uint32_t fold_splat(struct ir *ir, uint32_t node, struct ir_type shape);
 bool fold_is_splat(const struct ir *ir, uint32_t node);
 uint32_t fold_binary(struct ir *ir, enum alu alu, uint32_t a, uint32_t b);
 uint32_t fold_select(struct ir *ir, uint32_t condition, uint32_t yes, uint32_t no);

@@ -27,7 +27,7 @@ bool fold_number(const struct ir *ir, uint32_t node, double *value)
     return true;
 }
 
-uint32_t fold_splat(struct ir *ir, uint32_t node, struct ir_type shape)
+static uint32_t fold_splat(struct ir *ir, uint32_t node, struct ir_type shape)
 {
     const struct ir_node *at = &ir->nodes.items[node];
     shape = ir_with_dtype(shape, at->type.dtype, at->type.is_bool);

@@ -79,7 +79,8 @@ static struct nccom_groups ring(struct plan *plan, const struct nccom_stream *st
 
 /* ---- Sizes --------------------------------------------------------------------------------- */
 
-uint32_t plan_ratio(const struct nccom_stream *stream)
+/* The parts of a stream: *first and how many. */
+static uint32_t plan_ratio(const struct nccom_stream *stream)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < stream->ratio_count; i++)
@@ -147,7 +148,7 @@ static bool add_part(struct plan *plan, uint32_t number, uint32_t part, struct e
     return added->kind != COLLECTIVE_ALL_TO_ALL_V || plan_moves(plan, stream, added, err);
 }
 
-size_t plan_parts(const struct plan *plan, uint32_t stream, size_t *first)
+static size_t plan_parts(const struct plan *plan, uint32_t stream, size_t *first)
 {
     size_t count = 0;
     for (size_t i = 0; i < plan->part_count; i++)

@@ -45,10 +45,6 @@ void plan_free(struct plan *plan);
 bool plan_moves(struct plan *plan, const struct nccom_stream *stream, struct plan_part *part,
                 struct error *err);
 
-/* The parts of a stream: *first and how many. */
-size_t plan_parts(const struct plan *plan, uint32_t stream, size_t *first);
-uint32_t plan_ratio(const struct nccom_stream *stream);
-
 /* Buffers: all operations of a part share one, or each has its own. */
 uint64_t plan_buffers(const struct plan *plan, const struct plan_neff *neff, size_t part);
 enum { PLAN_NAME = 48 };
