@@ -40,16 +40,29 @@ def test_every_file_is_in_a_layer_and_layers_are_listed_from_the_ground_up():
         below.add(folder)
 
 
-def test_rooms_use_each_other_in_one_direction():
-    """Of the folders right below src, too, none uses another that uses it."""
-    rooms = {}
+def components():
+    """{folder right below src: those of them that it uses}"""
+    found = {}
     for folder, (_, uses) in LAYERS.items():
-        rooms.setdefault(folder.split("/")[0], set()).update(use.split("/")[0] for use in uses)
-    while rooms:
-        free = [room for room, uses in rooms.items() if not (uses - {room}) & rooms.keys()]
-        assert free, rooms
-        for room in free:
-            del rooms[room]
+        own = folder.split("/")[0]
+        found.setdefault(own, set()).update({use.split("/")[0] for use in uses} - {own})
+    return found
+
+
+def test_components_use_each_other_in_one_direction():
+    left = components()
+    while left:
+        free = [name for name, uses in left.items() if not uses & left.keys()]
+        assert free, left
+        for name in free:
+            del left[name]
+
+
+def test_the_documented_table_of_components_is_that_of_the_list():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| \[`(\w+)`\]\(components/\1\.md\) \| .* \| ([\w, ]+) \|$", text, re.MULTILINE)
+    assert {name: set(uses.split(", ")) - {"libc"} for name, uses in rows} == components()
+    assert {path.stem for path in (ROOT / "docs" / "components").iterdir()} == components().keys()
 
 
 def test_includes_point_downwards_only():
