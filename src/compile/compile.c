@@ -290,7 +290,7 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     struct compiled_memory *memory = mem_zeroed(1, sizeof *memory);
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
-    compiled->is_hlo = hlo_recognise(request->bytes, request->size);
+    compiled->is_hlo = hlo_recognize(request->bytes, request->size);
     bool ok = compiled->is_hlo
                   ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
                   : graph_read(&memory->ir, request, err);

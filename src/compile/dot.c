@@ -83,7 +83,7 @@ static void place_side(struct tiles *tiles, uint32_t side)
     if (!collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step)) {
         bool is_copy;
         place->base = IR_NONE;
-        place->storage = materialise(lower, &access, &is_copy);
+        place->storage = materialize(lower, &access, &is_copy);
         dot->sides[side].copied = is_copy ? place->storage : NULL;
         access = access_dense(access.base, type);
         collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step);

@@ -1,6 +1,6 @@
 /*
  * Operations of the graph that are made of several: matrix products with NumPy's rules, softmax,
- * normalisation, attention. Sums and exponentials of narrow floats are computed in FP32.
+ * normalization, attention. Sums and exponentials of narrow floats are computed in FP32.
  */
 #include "compile/graph.h"
 
@@ -177,8 +177,8 @@ static uint32_t mean(struct graph *graph)
     return ir_reshape(graph->ir, value, rank, size);
 }
 
-/* Layer normalisation, or without the mean: root mean square. */
-static uint32_t normalise(struct graph *graph, bool has_mean)
+/* Layer normalization, or without the mean: root mean square. */
+static uint32_t normalize(struct graph *graph, bool has_mean)
 {
     struct ir *ir = graph->ir;
     if (!takes(graph, 1, has_mean ? 3 : 2))
@@ -204,12 +204,12 @@ static uint32_t normalise(struct graph *graph, bool has_mean)
 
 static uint32_t layernorm(struct graph *graph)
 {
-    return normalise(graph, true);
+    return normalize(graph, true);
 }
 
 static uint32_t rmsnorm(struct graph *graph)
 {
-    return normalise(graph, false);
+    return normalize(graph, false);
 }
 
 /* Scores of what comes after the query become very small. */

@@ -104,7 +104,7 @@ struct copy {
 void transfer_copy(struct lower *lower, const struct copy *copy);
 /* Storage with the elements of an access in row-major order: its own, or a copy that the caller
  * releases. */
-struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy);
+struct storage *materialize(struct lower *lower, const struct access *access, bool *is_copy);
 
 /* resident.c */
 void resident_keep(struct lower *lower, uint32_t base, const struct transfer *transfer);

@@ -118,7 +118,7 @@ static void dynamic_slice(struct lower *lower, const struct ir_node *node, struc
 {
     bool is_copy;
     const struct ir_type *whole = ir_type_of(lower->ir, node->args[0]);
-    struct storage *from = materialise(lower, &lower->accesses[node->args[0]], &is_copy);
+    struct storage *from = materialize(lower, &lower->accesses[node->args[0]], &is_copy);
     load_register(lower, node->args[1]);
     struct access source = access_dense(0, whole), dense = access_dense(0, &node->type);
     struct copy copy = {
@@ -184,7 +184,7 @@ static void scatter_add(struct lower *lower, const struct ir_node *node, struct 
     copy_whole(lower, node->args[0], to);
     const struct access *which = &lower->accesses[node->args[1]];
     bool is_copy;
-    struct storage *updates = materialise(lower, &lower->accesses[node->args[2]], &is_copy);
+    struct storage *updates = materialize(lower, &lower->accesses[node->args[2]], &is_copy);
     uint64_t length = ir_elements(&node->type) / node->type.size[0];
     for (uint32_t at = 0; at < which->size[0] && !lower->emit.failed; at += PARTITIONS) {
         uint32_t left = which->size[0] - at, rows = left < PARTITIONS ? left : PARTITIONS;
@@ -217,7 +217,7 @@ static bool is_everyones_target(const struct lower *lower, const struct ir_node 
 static void collective(struct lower *lower, const struct ir_node *node, struct storage *to)
 {
     bool is_copy;
-    struct storage *from = materialise(lower, &lower->accesses[node->args[0]], &is_copy);
+    struct storage *from = materialize(lower, &lower->accesses[node->args[0]], &is_copy);
     if (node->operation == COLLECTIVE_PERMUTE && !is_everyones_target(lower, node))
         fill(lower, to, node->type.dtype, 0);
     struct collective item = {

@@ -1,5 +1,5 @@
 /*
- * Backwards from the outputs: which part of each value is needed. Then forwards: the operations on
+ * Backward from the outputs: which part of each value is needed. Then forward: the operations on
  * these parts.
  */
 #include "compile/split.h"

@@ -398,7 +398,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     bool is_copy;
     tiles->sides[0] = (struct place){
         .base = IR_NONE,
-        .storage = materialise(lower, table, &is_copy),
+        .storage = materialize(lower, table, &is_copy),
         .dtype = node->type.dtype,
     };
     *copied = is_copy ? tiles->sides[0].storage : NULL;

@@ -324,7 +324,7 @@ void transfer_copy(struct lower *lower, const struct copy *copy)
              first, &uses, &from, &to);
 }
 
-struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy)
+struct storage *materialize(struct lower *lower, const struct access *access, bool *is_copy)
 {
     const struct ir_node *base = &lower->ir->nodes.items[access->base];
     uint64_t elements = 1;

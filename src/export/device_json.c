@@ -351,7 +351,7 @@ static void put_groups(struct writer *writer)
                   {"Sync engine", "sync_engine"},
                   {"Collectives", "cc_"},
                   {"FLOPs", "flops"},
-                  {"Utilisation", "fu_"},
+                  {"Utilization", "fu_"},
                   {"Time", "total_"}};
     struct json *json = writer->json;
     json_key(json, "summary_groups");

@@ -15,11 +15,11 @@ static void put_title(const struct analysis *analysis, const struct device_analy
     int64_t epoch_ns = analysis->catalog->start_epoch_ns;
     uint32_t executions = device->sums.executions;
     char total[QUANTITY_SIZE], when[QUANTITY_SIZE];
-    output_text(out, style->coloured ? "\033[1m" : "");
+    output_text(out, style->colored ? "\033[1m" : "");
     put_printable(out, text_of(device_neff(device->profile)->name));
     output_format(out, " on ND%u NC%u: %s%s in %u execution%s", header->device_index,
                   header->core_index, format_ps((double)device->sums.total_ps, total),
-                  style->coloured ? "\033[0m" : "", executions, executions == 1 ? "" : "s");
+                  style->colored ? "\033[0m" : "", executions, executions == 1 ? "" : "s");
     if (header->rank_count > 1)
         output_format(out, ", rank %u of %u", header->rank, header->rank_count);
     if (header->instance_type[0]) {
@@ -280,8 +280,8 @@ void export_ranks_overview(const struct analysis *analysis, const struct device_
                            const struct text_style *style, struct output *out)
 {
     char span[QUANTITY_SIZE];
-    output_format(out, "%s%zu ranks, %s%s\n", style->coloured ? "\033[1m" : "", ranks->ranks.count,
-                  format_ps(analysis->summary.span_ps, span), style->coloured ? "\033[0m" : "");
+    output_format(out, "%s%zu ranks, %s%s\n", style->colored ? "\033[1m" : "", ranks->ranks.count,
+                  format_ps(analysis->summary.span_ps, span), style->colored ? "\033[0m" : "");
     put_messages_text(analysis->catalog, style, out);
     put_findings_text(analysis, style, out);
     export_device_ranks_text(ranks, style, out);

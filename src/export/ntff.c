@@ -58,27 +58,27 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
     size_t neffs;
     const struct ntff_neff *neff = ntff_neffs(ntff, &neffs);
     for (size_t i = 0; i < neffs; i++) {
-        put_labelled(out, "NEFF", neff[i].name);
-        put_labelled(out, "uuid", format_uuid(neff[i].uuid, text));
+        put_labeled(out, "NEFF", neff[i].name);
+        put_labeled(out, "uuid", format_uuid(neff[i].uuid, text));
     }
     snprintf(text, sizeof text, "%s, %s", header->instance_type, header->instance_id);
-    put_labelled(out, "instance", text);
+    put_labeled(out, "instance", text);
     snprintf(text, sizeof text, "%u of device %u (generation %u), logical core %u",
              header->core_index, header->device_index, header->core_version, header->logical_core);
-    put_labelled(out, "core", text);
+    put_labeled(out, "core", text);
     snprintf(text, sizeof text, "%u of %u, process %u", header->rank, header->rank_count,
              header->process_id);
-    put_labelled(out, "rank", text);
+    put_labeled(out, "rank", text);
     snprintf(text, sizeof text, "%s, %s", header->is_simulation ? "simulated" : "measured",
              header->computed ? "with arithmetic" : "timing alone");
-    put_labelled(out, "made by", text);
+    put_labeled(out, "made by", text);
     snprintf(text, sizeof text, "%s notifications over %s%s", format_count(all->count, count),
              format_ps(ticks_to_ps(ntff, all->last_time - all->first_time), span),
              ntff_is_partial(ntff) ? "; the file is partial: its writer did not finish" : "");
-    put_labelled(out, "contents", text);
+    put_labeled(out, "contents", text);
     char loss[NTFF_LOSS_SIZE];
     if (ntff_loss(ntff)->places > 0)
-        put_labelled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
+        put_labeled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
 }
 
 static void put_executions_text(const struct ntff *ntff, const struct text_style *style,

@@ -461,7 +461,7 @@ static void put_end(const struct perfetto *perfetto, struct output *out, int64_t
 static void put_gpu_event(const struct perfetto *perfetto, struct output *out,
                           const struct batch *batch, uint32_t event)
 {
-    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    const struct lane_analysis *analyzed = &perfetto->analysis->lanes[batch->track];
     uint64_t number = batch->first + event;
     bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
     int64_t start = is_timed ? batch->start_ps[event] : 0;
@@ -477,11 +477,11 @@ static void put_gpu_event(const struct perfetto *perfetto, struct output *out,
     struct gpu_stage stage = {
         .lane = batch->track,
         .id = lane_first(&perfetto->analysis->trace, batch->track) + number + 1,
-        .correlation = analysed->correlation ? analysed->correlation[number] : 0,
+        .correlation = analyzed->correlation ? analyzed->correlation[number] : 0,
         .duration_ns = time_of(perfetto, end) - time,
         .name = type->display_name ? type->display_name : type->name,
         .args = batch_args(batch, event),
-        .step = analysed->group ? analysed->group[number] - (int64_t)1 : -1};
+        .step = analyzed->group ? analyzed->group[number] - (int64_t)1 : -1};
     struct open_event open = open_packet(out, time, PACKET_GPU_STAGE);
     gpu_put_stage(out, perfetto->catalog, perfetto->locations, &stage);
     close_event(out, &open);
@@ -501,7 +501,7 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
 {
     const struct catalog *catalog = perfetto->catalog;
     const struct lane_tracks *lane = &perfetto->lanes[batch->track];
-    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    const struct lane_analysis *analyzed = &perfetto->analysis->lanes[batch->track];
     uint64_t number = batch->first + event;
     uint64_t track = lane->first + (lane->of_event ? lane->of_event[number] : 0);
     bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
@@ -523,8 +523,8 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         put_number(out, "num_occurrences", batch->occurrences[event]);
         put_number(out, "duration_ps", batch->duration_ps[event]);
     }
-    if (analysed->group && analysed->group[number])
-        put_number(out, "step", analysed->group[number] - (int64_t)1);
+    if (analyzed->group && analyzed->group[number])
+        put_number(out, "step", analyzed->group[number] - (int64_t)1);
     if (perfetto->options->has_flows)
         put_flows(perfetto, out, batch->track, number);
     close_event(out, &open);

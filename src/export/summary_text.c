@@ -35,9 +35,9 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     const struct catalog *catalog = analysis->catalog;
     const struct summary *summary = &analysis->summary;
     char events[QUANTITY_SIZE], span[QUANTITY_SIZE], when[QUANTITY_SIZE];
-    output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
+    output_format(out, "%s%s events over %s%s", style->colored ? "\033[1m" : "",
                   format_count(summary->events, events), format_ps(summary->span_ps, span),
-                  style->coloured ? "\033[0m" : "");
+                  style->colored ? "\033[0m" : "");
     uint64_t dropped = catalog_drops(catalog).dropped;
     if (dropped > 0)
         output_format(out, ", %s more dropped", format_count(dropped, events));

@@ -1,6 +1,6 @@
 /*
  * Fusions: how much of each instruction in the body is needed, and what that costs. From the result
- * backwards, the share of an instruction's elements that is used is the sum of the shares of its
+ * backward, the share of an instruction's elements that is used is the sum of the shares of its
  * uses. Elementwise uses at the same place share one computation of the element: they are told by
  * their "roots", the first instructions whose elements are at other places.
  */

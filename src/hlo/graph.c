@@ -235,8 +235,8 @@ static void put_users(struct json *json, const struct walk *walk, uint32_t index
     array_free(&open);
 }
 
-bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, struct text name,
-                         struct error *err)
+bool hlo_neighbors_json(struct output *out, const struct hlo_module *module, struct text name,
+                        struct error *err)
 {
     uint32_t index = hlo_find_instruction(module, name);
     if (index == HLO_NONE)

@@ -61,9 +61,9 @@ void hlo_graph_json(struct output *out, const struct hlo_module *module,
 /* For Graphviz. */
 void hlo_graph_dot(struct output *out, const struct hlo_module *module,
                    const struct hlo_graph *graph, const struct hlo_graph_options *options);
-/* {"operand_names": [], "consumer_names": []}: an instruction's neighbours, those behind elements
+/* {"operand_names": [], "consumer_names": []}: an instruction's neighbors, those behind elements
  * of tuples instead of these; as XProf's adj_nodes. False when nothing has that name. */
-bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, struct text name,
-                         struct error *err);
+bool hlo_neighbors_json(struct output *out, const struct hlo_module *module, struct text name,
+                        struct error *err);
 
 #endif

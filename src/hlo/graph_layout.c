@@ -21,7 +21,7 @@ struct layout {
     uint32_t *layer_starts; /* in order */
     uint32_t *starts[2];    /* by node: its edges as a user, as an operand */
     uint32_t *ends[2];      /* the nodes at their other ends */
-    double *wanted;         /* by node: where its neighbours are */
+    double *wanted;         /* by node: where its neighbors are */
 };
 
 static void collect_edges(struct layout *layout, int side)
@@ -131,7 +131,7 @@ static void find_order(struct layout *layout)
             sort_layer(layout, pass % 2 ? layout->layers - 1 - i : i, (int)(pass % 2));
 }
 
-/* Each node where its neighbours are, as far as those before it in the row leave room. */
+/* Each node where its neighbors are, as far as those before it in the row leave room. */
 static void shift_layer(struct layout *layout, uint32_t layer, int side)
 {
     struct hlo_graph_node *nodes = layout->graph->nodes.items;

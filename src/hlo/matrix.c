@@ -210,7 +210,7 @@ static double cudnn_convolution(const struct hlo_module *module, const struct hl
 }
 
 /* Attention: the products of queries with keys and of weights with values, all of one size;
- * backwards, the first again and a gradient for each of the four factors. */
+ * backward, the first again and a gradient for each of the four factors. */
 static double attention_flops(const struct hlo_module *module, const struct hlo_instruction *at,
                               struct text target, struct text config)
 {

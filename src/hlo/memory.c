@@ -55,7 +55,7 @@ static struct hlo_allocation read_allocation(struct pb_reader in)
     return allocation;
 }
 
-/* A buffer whose instruction is there; what it is assigned to is found afterwards. */
+/* A buffer whose instruction is there; what it is assigned to is found afterward. */
 static bool read_buffer(struct hlo_memory *memory, const struct hlo_module *module,
                         struct pb_reader in)
 {

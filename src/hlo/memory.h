@@ -60,7 +60,7 @@ void hlo_memory_free(struct hlo_memory *memory);
 /* Whether an allocation is in the space and lives all the time; that of threads does not count. */
 bool hlo_is_permanent(const struct hlo_memory *memory, const struct hlo_allocation *allocation);
 const char *hlo_memory_group_name(enum hlo_memory_group group);
-/* XProf's memory_viewer, whose fields have these names. Colours are of our own. */
+/* XProf's memory_viewer, whose fields have these names. Colors are of our own. */
 void hlo_memory_json(struct output *out, const struct hlo_module *module,
                      const struct hlo_memory *memory);
 

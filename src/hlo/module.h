@@ -1,5 +1,5 @@
 /*
- * HLO modules: what XLA compiles. A serialised HloProto (or HloModuleProto) becomes instructions
+ * HLO modules: what XLA compiles. A serialized HloProto (or HloModuleProto) becomes instructions
  * and computations that refer to each other by index; attributes that few instructions have are
  * read where they are used, from the instruction's bytes. Field numbers are those of hlo.proto and
  * xla_data.proto. The bytes must outlive the module.
@@ -200,7 +200,7 @@ struct hlo_module {
 };
 
 /* Whether the bytes are a module with an instruction. */
-bool hlo_recognise(const uint8_t *bytes, size_t size);
+bool hlo_recognize(const uint8_t *bytes, size_t size);
 /* False when the bytes are malformed. References that lead nowhere are kept as HLO_NONE. */
 bool hlo_module_read(struct hlo_module *module, const uint8_t *bytes, size_t size,
                      struct error *err);

@@ -396,7 +396,7 @@ static struct pb_reader find_module(struct pb_reader in, struct pb_reader *buffe
     return inner;
 }
 
-bool hlo_recognise(const uint8_t *bytes, size_t size)
+bool hlo_recognize(const uint8_t *bytes, size_t size)
 {
     struct pb_reader buffers, in = find_module(pb_read(bytes, size), &buffers);
     struct pb_field field, inner;

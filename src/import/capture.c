@@ -1,5 +1,5 @@
 /*
- * Finds captures: from a user's path to the files of one profile, recognised by content.
+ * Finds captures: from a user's path to the files of one profile, recognized by content.
  */
 #include "import/content.h"
 #include "import/device/device_source.h"
@@ -218,7 +218,7 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
-/* Tables are recognised by their names, as in the schema; a table may have several parts. */
+/* Tables are recognized by their names, as in the schema; a table may have several parts. */
 static bool is_events_table(const char *path)
 {
     struct text name = text_of(path_name(path));
@@ -316,7 +316,7 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }
 
-/* Rings of a killed program are labelled with their session directory. */
+/* Rings of a killed program are labeled with their session directory. */
 static void add_rings(struct capture *capture, const char *path)
 {
     const char *end = strrchr(path, '/'), *start = end;

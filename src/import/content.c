@@ -133,7 +133,7 @@ static bool is_raw_device_profile(const char *path)
     return ends_in_any(path, (const char *const[]){".ntff", ".neff", NULL});
 }
 
-/* Formats recognised only by file name, and the fallback. */
+/* Formats recognized only by file name, and the fallback. */
 static const char *name_of_binary(const char *path, const uint8_t *head, size_t size)
 {
     if (ends_in_any(path, (const char *const[]){".pftrace", ".perfetto-trace", NULL}))
@@ -146,7 +146,7 @@ static const char *name_of_binary(const char *path, const uint8_t *head, size_t 
 
 bool content_refuse(const char *path, const uint8_t *head, size_t size, struct error *err)
 {
-    if (neff_recognise(head, size))
+    if (neff_recognize(head, size))
         return error_in_file(err, path, LONELY_NEFF);
     if (is_raw_device_profile(path))
         return error_in_file(err, path, "%s" RAW_DEVICE_PROFILES,

@@ -1,6 +1,6 @@
 /*
  * import: one folder or file per input format. Each turns a capture into a source: a catalog, and
- * events pushed as batches. Formats are recognised by content; directories are searched for
+ * events pushed as batches. Formats are recognized by content; directories are searched for
  * captures.
  */
 #ifndef KYMO_IMPORT_H

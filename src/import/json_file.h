@@ -44,7 +44,7 @@ enum json_format {
 };
 
 /* The format of a file's text, or of its beginning. */
-enum json_format json_recognise(const uint8_t *data, size_t size);
+enum json_format json_recognize(const uint8_t *data, size_t size);
 
 bool json_damaged(const struct json_file *file, const struct json_reader *in, struct error *err);
 void import_message(struct catalog *catalog, uint32_t file, bool is_error, const char *format, ...)

@@ -279,7 +279,7 @@ static bool check_control(struct check *check, const struct instruction *item, u
     }
 }
 
-static bool check_synchronisation(struct check *check, const struct instruction *item)
+static bool check_synchronization(struct check *check, const struct instruction *item)
 {
     if (!check_semaphore(check, item->wait_semaphore) ||
         !check_semaphore(check, item->update_semaphore))
@@ -299,7 +299,7 @@ static bool check_instruction(struct check *check, const struct instruction *ite
         return check_failed(check, "this engine has no such instruction");
     if (item->flags & ~rules[item->opcode].flags)
         return check_failed(check, "it has flags that it does not take: 0x%x", item->flags);
-    if (!check_synchronisation(check, item) || !check_operands(check, item))
+    if (!check_synchronization(check, item) || !check_operands(check, item))
         return false;
     if (item->opcode == OP_LDWEIGHTS)
         return check_load_weights(check, item, stationary);

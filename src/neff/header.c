@@ -50,7 +50,7 @@ void header_encode(const struct neff_header *header, uint8_t bytes[static NEFF_H
     memcpy(bytes + LOGICAL_AT, &header->logical_core_size, 4);
 }
 
-bool neff_recognise(const void *bytes, size_t size)
+bool neff_recognize(const void *bytes, size_t size)
 {
     uint64_t package_version, header_size;
     if (size < BUILD_VERSION_AT)
@@ -63,7 +63,7 @@ bool neff_recognise(const void *bytes, size_t size)
 bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size, const char *path,
                    struct error *err)
 {
-    if (!neff_recognise(bytes, size))
+    if (!neff_recognize(bytes, size))
         return error_in_file(err, path, "this is not a NEFF file");
     if (size < NEFF_HEADER_SIZE)
         return error_at(err, path, size, "the NEFF file ends inside its header");

@@ -93,6 +93,6 @@ bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size
                  struct error *err);
 
 /* Whether the bytes begin like a NEFF. */
-bool neff_recognise(const void *bytes, size_t size);
+bool neff_recognize(const void *bytes, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
  * files hold it (program.c encodes it, schema/neff.md describes the encoding), simulated cores run
  * it.
  *
- * Synchronisation: an instruction waits until one semaphore has at least a value, and changes one
+ * Synchronization: an instruction waits until one semaphore has at least a value, and changes one
  * semaphore when it has read its operands or when it is complete. Waits for further semaphores are
  * EVENT_SEMAPHORE instructions before it. An engine runs its list in order; each instruction of an
  * engine sees the results of those before it. Everything else needs a semaphore.
@@ -94,7 +94,7 @@ enum alu {
     ALU_SUBTRACT,
     ALU_REVERSE_SUBTRACT, /* b - a */
     ALU_MULTIPLY,
-    ALU_DIVIDE,         /* integers: towards zero; by 0: -1 as XLA does */
+    ALU_DIVIDE,         /* integers: toward zero; by 0: -1 as XLA does */
     ALU_REVERSE_DIVIDE, /* b / a */
     ALU_REMAINDER,      /* sign of the dividend */
     ALU_POWER,

@@ -1,7 +1,7 @@
 /*
  * Elements of all data types to FP32 and 64-bit integers and back. Floats are rounded to the
  * nearest, ties to even; what is too large for a float becomes infinity, or NaN in FP8_E4, which
- * has none. Floats become integers towards zero, clamped to the type's range, NaN becoming 0;
+ * has none. Floats become integers toward zero, clamped to the type's range, NaN becoming 0;
  * integers become narrower ones by their lowest bits.
  */
 #ifndef KYMO_NEURONCORE_CONVERT_H

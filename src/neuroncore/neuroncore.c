@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POLL_EVENTS = 1024 }; /* between two looks at `cancelled` */
+enum { POLL_EVENTS = 1024 }; /* between two looks at `canceled` */
 
 struct core *core_new(const struct core_options *options)
 {
@@ -131,9 +131,9 @@ static void report_no_end(struct core *core, const char *what)
                "%s%s%s", what, found ? ": " : "", waits);
 }
 
-static bool is_cancelled(const struct core *core)
+static bool is_canceled(const struct core *core)
 {
-    return core->run->cancelled && __atomic_load_n(core->run->cancelled, __ATOMIC_RELAXED);
+    return core->run->canceled && __atomic_load_n(core->run->canceled, __ATOMIC_RELAXED);
 }
 
 static void loop(struct core *core)
@@ -152,10 +152,10 @@ static void loop(struct core *core)
         if (event_kind(&event) != EVENT_THROTTLE && core->now > core->end)
             core->end = core->now;
         dispatch(core, &event);
-        if (count % POLL_EVENTS == 0 && is_cancelled(core)) {
+        if (count % POLL_EVENTS == 0 && is_canceled(core)) {
             core->result->status = RUN_FAILURE;
             snprintf(core->result->message, sizeof core->result->message,
-                     "The execution was cancelled");
+                     "The execution was canceled");
             return;
         }
     }

@@ -36,9 +36,9 @@ struct core_run {
     uint8_t *const
         *variables; /* memory of each variable of the program; NULL entries without arithmetic */
     const struct core_exchange
-        *exchange;                  /* NULL: programs with collectives fail, except for one rank */
-    uint64_t timeout_ticks;         /* 0: none */
-    const volatile bool *cancelled; /* polled; NULL: never */
+        *exchange;                 /* NULL: programs with collectives fail, except for one rank */
+    uint64_t timeout_ticks;        /* 0: none */
+    const volatile bool *canceled; /* polled; NULL: never */
     /* Receives batches of notifications, of each unit in order of time; NULL: not profiled. */
     void (*notify)(void *context, const struct notification *items, size_t count);
     void *notify_context;

@@ -44,7 +44,7 @@ struct completion_queue {
 struct engine_state {
     const struct instruction *code;
     uint32_t count, pc;
-    uint32_t iteration;     /* branches taken backwards */
+    uint32_t iteration;     /* branches taken backward */
     uint64_t ready;         /* when it came to its instruction */
     uint64_t waited;        /* ticks that its instruction waited for a semaphore */
     bool is_waiting;        /* for a semaphore */

@@ -150,6 +150,6 @@ bool ntff_is_partial(const struct ntff *ntff);
 /* What opening found damaged. Blocks are looked at when they are read. */
 const struct ntff_loss *ntff_loss(const struct ntff *ntff);
 void ntff_close(struct ntff *ntff);
-bool ntff_recognise(const void *bytes, size_t size);
+bool ntff_recognize(const void *bytes, size_t size);
 
 #endif

@@ -18,7 +18,7 @@ struct ntff {
     bool is_partial;
 };
 
-bool ntff_recognise(const void *bytes, size_t size)
+bool ntff_recognize(const void *bytes, size_t size)
 {
     return size >= NTFF_MAGIC_SIZE && memcmp(bytes, NTFF_MAGIC, NTFF_MAGIC_SIZE) == 0;
 }
@@ -26,7 +26,7 @@ bool ntff_recognise(const void *bytes, size_t size)
 static bool read_header(struct ntff *ntff, struct error *err)
 {
     struct file_header bytes;
-    if (!ntff_recognise(ntff->file.data, ntff->file.size))
+    if (!ntff_recognize(ntff->file.data, ntff->file.size))
         return error_in_file(err, ntff->path, "this is not an NTFF file of Kymo");
     if (ntff->file.size < sizeof bytes)
         return error_at(err, ntff->path, ntff->file.size, "the NTFF file ends inside its header");

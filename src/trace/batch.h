@@ -1,6 +1,6 @@
 /*
  * Batches, sinks and sources: how events are passed on. A batch is a columnar block of events of
- * one track; it belongs to the worker that pushes it and is reused afterwards, so a sink copies
+ * one track; it belongs to the worker that pushes it and is reused afterward, so a sink copies
  * what it keeps.
  */
 #ifndef KYMO_TRACE_BATCH_H

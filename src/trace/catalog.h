@@ -167,7 +167,7 @@ struct program {
     ARRAY(uint32_t) operands; /* operations */
     ARRAY(uint32_t) callees;  /* names of computations */
     ARRAY(struct stack_frame) frames;
-    struct text proto;           /* serialised HloProto, as long as the source; may be empty */
+    struct text proto;           /* serialized HloProto, as long as the source; may be empty */
     struct idmap by_name;        /* operation name -> index */
     struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };

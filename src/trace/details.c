@@ -144,7 +144,7 @@ static bool read_kernel_word(enum kernel_word word, struct text value,
     }
 }
 
-/* Some versions of XLA write uninitialised memory for ROCm's kernels: registers and shared memory
+/* Some versions of XLA write uninitialized memory for ROCm's kernels: registers and shared memory
  * are then the halves of an address. No device has as many registers per thread. */
 enum { MAX_REGISTERS = 1 << 16 };
 

@@ -1,6 +1,6 @@
 /*
  * Roles of event types: what the events of a type are, where the analysis treats them in a way of
- * their own. Recognised by category and name, so that they are the same however a capture was
+ * their own. Recognized by category and name, so that they are the same however a capture was
  * stored.
  */
 #ifndef KYMO_TRACE_ROLES_H

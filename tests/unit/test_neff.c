@@ -523,7 +523,7 @@ TEST(containers_come_back_from_their_bytes)
         encode(compress, &again, &again_size);
         assert_int_equal(size, again_size);
         assert_memory_equal(bytes, again, size);
-        assert_true(neff_recognise(bytes, size));
+        assert_true(neff_recognize(bytes, size));
         struct neff *neff = neff_parse(bytes, size, "x.neff", &err);
         if (!neff)
             fail_msg("%s", err.text);

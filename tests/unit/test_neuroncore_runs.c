@@ -114,7 +114,7 @@ TEST(a_run_ends_at_its_time_limit_or_when_it_is_cancelled)
     outcome_free(&outcome);
     bool cancelled = true;
     struct core_result result;
-    core_execute(core, &(struct core_run){.program = &model->program, .cancelled = &cancelled},
+    core_execute(core, &(struct core_run){.program = &model->program, .canceled = &cancelled},
                  &result);
     assert_int_equal(result.status, 1);
     core_free(core);

@@ -13,7 +13,7 @@ bool is_ntff(const char *path)
     struct error ignored;
     if (file_is_directory(path) || !file_open(&file, path, &ignored))
         return false;
-    bool is = ntff_recognise(file.data, file.size);
+    bool is = ntff_recognize(file.data, file.size);
     file_close(&file);
     return is;
 }

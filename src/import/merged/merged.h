@@ -13,7 +13,7 @@ typedef ARRAY(struct source *) source_list;
  * would only be far apart on one timeline; messages in the first say so. */
 void merged_leave_out(source_list *parts);
 
-/* Takes ownership of the parts; the list is empty afterwards. One part stays as it is. The caller
+/* Takes ownership of the parts; the list is empty afterward. One part stays as it is. The caller
  * closes the result. */
 struct source *merged_open(source_list *parts);
 

@@ -6,7 +6,7 @@
 enum { FIELD_FORMAT = 31 };
 
 /* All of them begin with the name of their format. */
-enum session_file session_recognise(const uint8_t *data, size_t size)
+enum session_file session_recognize(const uint8_t *data, size_t size)
 {
     static const struct {
         const char *name;

@@ -18,7 +18,7 @@ static bool is_session_file(const char *path)
     if (!text_ends(text_of(path), TEXT(".pb")) || stat(path, &status) != 0 ||
         !S_ISREG(status.st_mode) || !file_open(&file, path, &ignored))
         return false;
-    bool is_session = session_recognise(file.data, file.size) != SESSION_NONE;
+    bool is_session = session_recognize(file.data, file.size) != SESSION_NONE;
     file_close(&file);
     return is_session;
 }
@@ -240,7 +240,7 @@ static void count_session(const char *path, int64_t since_ns, struct recording_c
     struct pb_reader failed;
     if (!file_open(&file, path, &ignored))
         return;
-    if (session_recognise(file.data, file.size) == SESSION_INFO &&
+    if (session_recognize(file.data, file.size) == SESSION_INFO &&
         session_info_read(file.data, file.size, &info, &failed) && info.end_ns >= since_ns) {
         counts->processes++;
         struct drops gpu = count_gpu(path), all = session_drops(&info, gpu);

@@ -10,7 +10,7 @@
 /* An allocation, a release, or what was done to a pool. */
 struct gpu_memory_change {
     uint64_t time_ns, bytes, address, correlation;
-    uint64_t pool, pool_bytes, pool_used; /* its address, 0 for none; afterwards */
+    uint64_t pool, pool_bytes, pool_used; /* its address, 0 for none; afterward */
     uint64_t threshold;
     uint32_t operation, kind, device;
     bool is_of_pool;

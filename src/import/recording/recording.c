@@ -223,7 +223,7 @@ static bool open_session_files(struct catalog *catalog, const struct capture *ca
             continue;
         if (!file_open(&file, input->path, err))
             return false;
-        enum session_file kind = session_recognise(file.data, file.size);
+        enum session_file kind = session_recognize(file.data, file.size);
         struct pb_reader failed;
         if (kind == SESSION_INFO && !process->info_file.data) {
             process->info_file = file;
@@ -325,7 +325,7 @@ static bool add_file(struct recording *recording, const struct capture *capture,
     struct file map;
     if (!file_open(&map, input->path, err))
         return false;
-    if (session_recognise(map.data, map.size) != SESSION_EVENTS) {
+    if (session_recognize(map.data, map.size) != SESSION_EVENTS) {
         file_close(&map);
         return true;
     }
