@@ -1,12 +1,14 @@
 /*
- * Values that are still in SBUF when they are needed again. What a group stores is remembered, the
- * oldest of it given up when room is needed; a load that finds its elements there is none.
+ * Values that are still in SBUF when they are needed again. Values that a group stores are
+ * remembered, and the oldest given up when room is needed; a load that finds its elements there
+ * transfers nothing.
  */
 #include "compile/lower.h"
 
 enum { RESIDENT_SHARE = 3 }; /* fraction of SBUF */
 
-/* The partitions of a walk as one dimension, and whether the rest is one run of elements. */
+/* The partitions of a walk merged into one dimension, and whether the rest is one run of
+ * elements. */
 static bool summarize(const struct walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
 {
     struct access parts = {0}, rest = {0};

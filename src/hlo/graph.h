@@ -1,7 +1,7 @@
 /*
  * Graphs of a module: an instruction with those near it, or a computation. Instructions are nodes,
- * operands edges; what an instruction calls is named by it and is a graph of its own. Only what is
- * shown is laid out.
+ * operands edges; a computation that an instruction calls is named in its node and is a graph of
+ * its own. Only nodes that are shown are laid out.
  */
 #ifndef KYMO_HLO_GRAPH_H
 #define KYMO_HLO_GRAPH_H
@@ -13,8 +13,8 @@ struct hlo_graph_options {
     uint32_t radius;     /* steps from an instruction to those shown */
     uint32_t most_nodes; /* 0: HLO_GRAPH_NODES */
     uint32_t first;      /* of a computation that has more: the first shown, as it executes */
-    bool is_near_root;   /* of a computation that has more: what is near its root instead */
-    bool with_bodies;    /* DOT: fusions with what is in them */
+    bool is_near_root;   /* of a computation that has more: those near its root instead */
+    bool with_bodies;    /* DOT: fusions with their bodies */
     bool with_metadata;  /* DOT: where nodes come from */
 };
 enum { HLO_GRAPH_NODES = 1000 };
@@ -43,7 +43,7 @@ struct hlo_graph {
     bool is_cut;    /* not all are shown */
 };
 
-/* The instruction of that name, with or without '%'; HLO_NONE when there is none. */
+/* The instruction of that name, with or without '%'; HLO_NONE if it does not exist. */
 uint32_t hlo_find_instruction(const struct hlo_module *module, struct text name);
 uint32_t hlo_find_computation(const struct hlo_module *module, struct text name);
 
@@ -61,8 +61,9 @@ void hlo_graph_json(struct output *out, const struct hlo_module *module,
 /* For Graphviz. */
 void hlo_graph_dot(struct output *out, const struct hlo_module *module,
                    const struct hlo_graph *graph, const struct hlo_graph_options *options);
-/* {"operand_names": [], "consumer_names": []}: an instruction's neighbors, those behind elements
- * of tuples instead of these; as XProf's adj_nodes. False when nothing has that name. */
+/* {"operand_names": [], "consumer_names": []}: an instruction's neighbors as in XProf's adj_nodes;
+ * elements of tuples are skipped in favor of the instructions behind them. False when nothing has
+ * that name. */
 bool hlo_neighbors_json(struct output *out, const struct hlo_module *module, struct text name,
                         struct error *err);
 

@@ -310,7 +310,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
         {"{\"inputs\":[]", "not a graph"},
         {"{}", "it has no outputs"},
         {"{\"name\":1}", "name is not a string"},
-        {"{\"name\":\"a\",\"name\":\"b\"}", "\"name\" is there twice"},
+        {"{\"name\":\"a\",\"name\":\"b\"}", "\"name\" appears twice"},
         {"{\"input\":[]}", "it has no member \"input\""},
         {"{\"inputs\":{}}", "\"inputs\" is not a list"},
         {"{\"inputs\":[{\"name\":\"x\"}]}", "input \"x\": \"shape\" is missing"},

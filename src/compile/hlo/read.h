@@ -1,6 +1,6 @@
 /*
  * HLO modules, as XLA serializes them, become the compiler's internal form. Calls, fusions and
- * loops are expanded, so that what is left is one list of operations.
+ * loops are expanded, so that one list of operations remains.
  */
 #ifndef KYMO_COMPILE_HLO_READ_H
 #define KYMO_COMPILE_HLO_READ_H
