@@ -60,6 +60,8 @@ bool neff_recognize(const void *bytes, size_t size)
     return package_version >= 1 && package_version < 256 && header_size == NEFF_HEADER_SIZE;
 }
 
+/* Copies field by field at fixed offsets: the file's layout is not that of a C struct. Fields for
+ * text are one byte longer here, so they always end with a NUL. */
 bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size, const char *path,
                    struct error *err)
 {

@@ -163,7 +163,7 @@ static void remove_temporary(const char *path)
     rmdir(path);
 }
 
-/* The cause of death of a child that left no report. */
+/* Why a child that left no report ended. */
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
