@@ -56,7 +56,7 @@ struct arg number_arg(uint32_t key, const struct json_number *number);
 struct arg value_arg(struct catalog *catalog, uint32_t key, const struct json_value *value);
 /* Adds a string, unescaped, to the catalog. */
 uint32_t value_string(struct catalog *catalog, const struct json_value *value);
-/* Looks up a member; false when the value is no object or has no such member. */
+/* Looks up a member; false when the value is not an object or has no such member. */
 bool value_member(const struct json_value *object, struct text name, struct json_value *value);
 /* A number, possibly quoted. */
 bool value_number(const struct json_value *value, struct json_number *number);

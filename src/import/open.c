@@ -1,5 +1,5 @@
 /*
- * Opens captures: tells the format of their files and has each format's importer read its own.
+ * Opens captures: determines the format of their files and has each format's importer read its own.
  */
 #include "import/chrome/chrome.h"
 #include "import/content.h"
@@ -95,7 +95,7 @@ static bool can_be_merged(enum format format)
     return format != FORMAT_NTFF && format != FORMAT_EXPLORER;
 }
 
-/* Device profiles and profiles that were processed stand for themselves. */
+/* Device profiles and processed profiles are not merged with others. */
 static bool check_formats(const struct capture *capture, const enum format *formats,
                           struct error *err)
 {

@@ -44,7 +44,7 @@ static struct xplane_source *xplane_create(void)
     return source;
 }
 
-/* A file is taken for XPlane by its name; it is only reported as damaged if it begins like
+/* Files are assumed to be XPlane by name; one is reported as damaged only if it begins like
  * XPlane. */
 static bool lay_out(struct xplane_source *source, uint32_t index, const char *label,
                     struct pool *pool, struct error *err)
@@ -62,6 +62,7 @@ static bool lay_out(struct xplane_source *source, uint32_t index, const char *la
     return error_at(err, file->path, err->offset, "not an XPlane file, or %.400s", problem);
 }
 
+/* The file and its host are added even on failure, so that closing the source frees them. */
 static bool add_file(struct xplane_source *source, struct xplane_file *file, const char *label,
                      struct pool *pool, struct error *err)
 {
