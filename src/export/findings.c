@@ -33,7 +33,7 @@ static void put_wrapped(struct output *out, const struct text_style *style, size
 static void put_link(struct output *out, const struct findings_options *options,
                      const struct evidence *evidence)
 {
-    /* A little of what is around it. */
+    /* With a little of its surroundings. */
     int64_t room = (evidence->to_ps - evidence->from_ps) / 2;
     output_format(out, "%s/profile/", options->address);
     for (const char *at = options->profile; *at; at++)

@@ -23,7 +23,7 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
     const struct message *message;
     array_each (message, &catalog->messages) {
         if (message_is_drops(catalog, message))
-            continue; /* said before anything else, on standard error */
+            continue; /* reported first, on standard error */
         if (is_first)
             put_heading(out, style, "Messages of the capture");
         is_first = false;

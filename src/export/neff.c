@@ -57,6 +57,7 @@ static void put_header_text(const struct neff_info *info, struct output *out)
     put_labeled(out, "MACs", format_count(info->mac_count, size));
 }
 
+/* One row per physical core, as each has a program of its own. */
 static void put_programs_text(const struct neff_info *info, const struct text_style *style,
                               struct output *out)
 {
@@ -82,7 +83,7 @@ static void put_programs_text(const struct neff_info *info, const struct text_st
         table_text(&table, text_of(format_bytes(program->scratchpad_bytes, size)));
         table_count(&table, program->collective_count);
     }
-    put_heading(out, style, "Programs: instructions of each engine, and what they use");
+    put_heading(out, style, "Programs: instructions of each engine, and resources");
     table_end(&table, style, out);
 }
 
@@ -197,6 +198,8 @@ static void put_programs_json(struct json *json, const struct neff_info *info)
     json_close(json, ']');
 }
 
+/* From the JSON members, so that it also works for files of other compilers, whose programs cannot
+ * be read. */
 static void put_listing_json(struct json *json, const struct neff_listing *listing)
 {
     json_key(json, "tensors");

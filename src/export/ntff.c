@@ -51,6 +51,8 @@ static double ticks_to_ps(const struct ntff *ntff, uint64_t ticks)
     return per_us > 0 ? (double)ticks * 1e6 / per_us : 0;
 }
 
+/* A session may have several NEFFs; all are named, the header's first. Damage is a line of its own,
+ * so that it is not missed. */
 static void put_header_text(const struct ntff *ntff, const struct group *all, struct output *out)
 {
     const struct ntff_header *header = ntff_header(ntff);
@@ -70,7 +72,7 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
              header->process_id);
     put_labeled(out, "rank", text);
     snprintf(text, sizeof text, "%s, %s", header->is_simulation ? "simulated" : "measured",
-             header->computed ? "with arithmetic" : "timing alone");
+             header->computed ? "with arithmetic" : "timing only");
     put_labeled(out, "made by", text);
     snprintf(text, sizeof text, "%s notifications over %s%s", format_count(all->count, count),
              format_ps(ticks_to_ps(ntff, all->last_time - all->first_time), span),
@@ -81,6 +83,8 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
         put_labeled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
 }
 
+/* The NEFF is shown only if there are several. Times of day are masked to be positive, since they
+ * come from the file. */
 static void put_executions_text(const struct ntff *ntff, const struct text_style *style,
                                 struct output *out)
 {
@@ -118,6 +122,7 @@ static void add_unit(struct table *table, unsigned type, unsigned unit)
         table_format(table, "%u", unit);
 }
 
+/* Reads the heads of blocks only, never the notifications: it is as fast for a file of any size. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out)
 {
     static const struct column columns[] = {{"type", true, false},
@@ -150,6 +155,7 @@ void export_ntff_text(const struct ntff *ntff, const struct text_style *style, s
     mem_free(groups);
 }
 
+/* Names of fields follow struct ntff_header; new ones may be added, none is renamed. */
 static void put_header_json(struct json *json, const struct ntff *ntff)
 {
     const struct ntff_header *header = ntff_header(ntff);
@@ -216,6 +222,7 @@ static void put_executions_json(struct json *json, const struct ntff *ntff)
     json_close(json, ']');
 }
 
+/* The same content as the text. Times stay in ticks, with ticks_per_us in the header. */
 void export_ntff_json(const struct ntff *ntff, struct output *out)
 {
     struct groups *groups = group_blocks(ntff);

@@ -63,6 +63,8 @@ static void add_step_row(struct table *table, const char *name, const struct dis
     table_ps(table, d->max * 1e3);
 }
 
+/* Says where steps come from, since figures of guessed ones are worth less. Without steps it says
+ * how to get them. */
 static void put_steps(const struct analysis *analysis, const struct text_style *style,
                       struct output *out)
 {
@@ -90,6 +92,8 @@ static void put_steps(const struct analysis *analysis, const struct text_style *
     table_end(&table, style, out);
 }
 
+/* Busy time and the sum over streams differ where streams run at the same time. Delays are from
+ * launch to start, if launches are linked. */
 static void put_devices(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {
@@ -141,6 +145,7 @@ static void put_source(struct table *table, const struct ranked *entry)
         table_text(table, entry->op_name);
 }
 
+/* Profiles without operations, such as of PyTorch, get no table instead of an empty one. */
 static void put_operations(const struct analysis *analysis, const struct text_style *style,
                            struct output *out)
 {
@@ -169,7 +174,7 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     put_omitted(shown, list->count, out);
 }
 
-/* Those with device work, of which the backward pass of what a forward pass called is a part. */
+/* Only operators with device work, which includes the backward pass of what they called. */
 static void put_operators(const char *heading, const char *kind, const operator_list *list,
                           const struct text_style *style, struct output *out)
 {
@@ -250,6 +255,7 @@ static void put_host_events(const struct summary *summary, const struct text_sty
     put_omitted(shown, summary->host_events.count, out);
 }
 
+/* By busy time, since hundreds of idle threads are usual in frameworks. */
 static void put_threads(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {

@@ -155,6 +155,8 @@ static size_t *fit_columns(const struct table *table, size_t line_width)
     return widths;
 }
 
+/* Columns can be sized only when all cells are known, so rows are kept until here. Frees the cells;
+ * the table must not be used afterward. */
 void table_end(struct table *table, const struct text_style *style, struct output *out)
 {
     size_t columns = table->column_count;

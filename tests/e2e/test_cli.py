@@ -470,7 +470,7 @@ def test_device_profiles_of_others_are_not_read_and_it_is_said(kymo, tmp_path):
     for neff in ((), ("-n", tmp_path / "model.neff")):
         result = kymo.run("view", *neff, "-s", tmp_path / "profile.ntff")
         assert result.returncode == 1 and "profile.ntff" in result.stderr
-        assert "reads device profiles (NTFF) that were made with its own runtime" in result.stderr
+        assert "reads device profiles (NTFF) made with its own runtime" in result.stderr
 
 
 def test_what_is_no_ntff_beside_a_neff_is_named(kymo, tmp_path):

@@ -1,6 +1,6 @@
 /*
- * Concurrent writes to InfluxDB: sender threads upload what workers have compressed, so workers
- * only wait when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
+ * Concurrent writes to InfluxDB: sender threads upload chunks that workers have compressed, so
+ * workers wait only when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
  */
 #include "export/influx/influx.h"
 
