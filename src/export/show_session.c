@@ -40,8 +40,7 @@ static const char *phase_name(const struct notification *item)
     return item->phase == PHASE_START ? "START" : item->phase == PHASE_END ? "END" : "POINT";
 }
 
-/* The format imitates neuron-profile's, which has a line of its own for the completion of a DMA
- * transfer. */
+/* The completion of a DMA transfer gets a line of its own, with the CRC of its data. */
 static void put_item_text(struct output *out, enum section section, const struct notification *item)
 {
     output_format(out, "  %12" PRIu64 " %s ", item->time, phase_name(item));

@@ -145,7 +145,7 @@ static void put_source(struct table *table, const struct ranked *entry)
         table_text(table, entry->op_name);
 }
 
-/* Profiles without operations, such as of PyTorch, get no table instead of an empty one. */
+/* Profiles without operations, such as PyTorch's, get no table instead of an empty one. */
 static void put_operations(const struct analysis *analysis, const struct text_style *style,
                            struct output *out)
 {

@@ -173,8 +173,7 @@ static void put_signature(struct output *out, const struct hlo_module *module,
     array_free(&parameters);
 }
 
-/* Instructions in the order of the schedule, which in a scheduled module differs from that of the
- * file. */
+/* Instructions in the order of the schedule, which may differ from that of the file. */
 static void put_computation(struct output *out, const struct hlo_module *module, uint32_t number,
                             const struct style *style, bool is_short)
 {

@@ -47,7 +47,8 @@ static bool check_present(struct check *check, const struct operand *operand, bo
 {
     if (wanted)
         return check_operand(check, operand, name);
-    return operand->memory == MEMORY_NONE || check_failed(check, "it does not take a %s", name);
+    return operand->memory == MEMORY_NONE ||
+           check_failed(check, "it does not take operand %s", name);
 }
 
 static bool check_operands(struct check *check, const struct instruction *item)

@@ -301,7 +301,7 @@ TEST(variables_and_tables_are_checked)
     REFUSED("inside the scratchpad", model.variables[3].backing_offset = UINT64_MAX - 1);
     REFUSED("not aligned", model.variables[3].backing_offset = 1);
     REFUSED("already used", model.variables[3].name = "input0");
-    REFUSED("no name", model.variables[3].name = "");
+    REFUSED("name is empty", model.variables[3].name = "");
     REFUSED("kind is unknown", model.queues[0].kind = 5);
     REFUSED("engine is unknown", model.queues[0].engine = ENGINE_COUNT);
     REFUSED("rings", model.queues[0].rings = 17);
@@ -401,7 +401,7 @@ TEST(collectives_are_checked)
 
 TEST(every_instruction_is_checked)
 {
-    REFUSED("no opcode 21", tensor[0].opcode = OP_COUNT);
+    REFUSED("unknown opcode 21", tensor[0].opcode = OP_COUNT);
     REFUSED("does not have this instruction", vector[0].opcode = OP_LDWEIGHTS);
     REFUSED("does not have this instruction", sync[7].opcode = OP_TENSOR_COPY);
     REFUSED("flags", tensor[1].flags = FLAG_TAKEN);
@@ -413,8 +413,8 @@ TEST(every_instruction_is_checked)
     REFUSED("origin 2", tensor[0].origin = 2);
     REFUSED("dst is neither in SBUF", vector[0].dst.memory = MEMORY_NONE);
     REFUSED("src[0] is neither in SBUF", vector[0].src[0].memory = MEMORY_HBM);
-    REFUSED("takes no src[1]", vector[0].src[1] = vector[0].src[0]);
-    REFUSED("takes no dst", sync[0].dst = vector[0].dst);
+    REFUSED("does not take operand src[1]", vector[0].src[1] = vector[0].src[0]);
+    REFUSED("does not take operand dst", sync[0].dst = vector[0].dst);
     REFUSED("unknown data type", vector[0].dst.dtype = DTYPE_COUNT);
     REFUSED("partitions 1 to 129", vector[0].dst.partition = 1);
     REFUSED("partitions 0 to 0", vector[0].dst.partitions = 0);
@@ -461,21 +461,21 @@ TEST(operations_of_the_tensor_engine_are_checked)
 
 TEST(operations_on_elements_are_checked)
 {
-    REFUSED("no operation 0", vector[1].alu = ALU_NONE);
-    REFUSED("no operation 25", vector[1].alu = ALU_COUNT);
+    REFUSED("unknown operation 0", vector[1].alu = ALU_NONE);
+    REFUSED("unknown operation 25", vector[1].alu = ALU_COUNT);
     REFUSED("and needs integers", vector[1].alu = ALU_AND);
     REFUSED("atan2 needs floating", vector[1].alu = ALU_ATAN2,
             vector[1].src[0].dtype = vector[1].src[1].dtype = DTYPE_INT32);
     REFUSED("one element in each", vector[2].src[1].size[3] = 2);
     REFUSED("one element in each", vector[2].src[1].partitions = 64);
     REFUSED("xor needs integers", vector[2].alu2 = ALU_XOR);
-    REFUSED("no operation 99", vector[2].alu2 = 99);
+    REFUSED("unknown operation 99", vector[2].alu2 = 99);
     REFUSED("cannot reduce by subtract", vector[4].alu = ALU_SUBTRACT);
     REFUSED("cannot reduce 0", vector[4].count = 0);
     REFUSED("cannot reduce 5", vector[4].count = 5);
     REFUSED("128 x 6 results do not fit dst's 128 x 2", vector[4].count = 1);
     REFUSED("results do not fit", vector[4].dst.partitions = 64);
-    REFUSED("no function 31", vector[5].alu = FUNCTION_COUNT);
+    REFUSED("unknown function 31", vector[5].alu = FUNCTION_COUNT);
     REFUSED("not needs integers", vector[5].alu = FUNCTION_NOT);
 }
 

@@ -55,8 +55,8 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
                        unpaired, core->profile->notifications);
 }
 
-/* Each NTFF file is a host of the catalog, as in other formats. The size is only for display, so a
- * file that cannot be opened again is not an error. */
+/* Each NTFF file is a host of the catalog, as in other formats. A file that cannot be opened again
+ * has no size, which is not an error. */
 static void add_host(struct device_source *source, const struct device_core *core)
 {
     struct catalog *catalog = &source->source.catalog;

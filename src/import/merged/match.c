@@ -6,7 +6,7 @@
 #include "import/merged/passes.h"
 
 #define SEVERAL (UINT32_MAX - 1) /* in place of a track: more than one has that id */
-static_assert(SEVERAL != TRACK_NONE && SEVERAL != IDMAP_NONE, "these mean " none "");
+static_assert(SEVERAL != TRACK_NONE && SEVERAL != IDMAP_NONE, "both mean none");
 
 struct matching {
     const struct catalog *to, *from;

@@ -151,8 +151,7 @@ static bool add_lost(uint64_t *total, struct pb_reader packed, struct pb_reader 
     return !packed.problem;
 }
 
-/* Fields are those of schema/gpu_trace.proto. Counts of losses may be packed or not; both forms
- * occur, as files may be concatenated. */
+/* Fields are those of schema/gpu_trace.proto. Counts of losses may be packed or not. */
 static bool read_definition(struct gpu_file *file, const struct pb_field *field,
                             struct pb_reader *failed)
 {
