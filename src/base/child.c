@@ -212,7 +212,7 @@ int child_exec(const struct child_command *command, pid_t *id)
 pid_t child_fork(int death_signal)
 {
     pid_t parent = getpid();
-    fflush(NULL); /* else each child writes what is in buffers as well */
+    fflush(NULL); /* otherwise each child would write the buffered output as well */
     pid_t id = fork();
     if (id == 0)
         die_with_parent(death_signal, parent);

@@ -116,7 +116,7 @@ static void add_neff(struct ntff *ntff, const struct index_entry *entry)
 }
 
 /* The frame was checked before: its payload is inside the file and has the size of its kind. `gap`
- * lets readers tell which blocks were separated by damage. */
+ * shows readers which blocks damage separates. */
 static void add_frame(struct ntff *ntff, const struct index_entry *entry)
 {
     const struct frame *frame = &entry->frame;

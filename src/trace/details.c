@@ -181,7 +181,7 @@ static bool read_flag(struct text text, bool *flag)
 }
 
 /* Strict: an unknown or repeated word means another form of text, which then stays as it is instead
- * of being half understood. A copy without a size is none. */
+ * of being half understood. A copy must have a size. */
 bool read_copy_details(struct text text, struct copy_details *details)
 {
     *details = (struct copy_details){0};
