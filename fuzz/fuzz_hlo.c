@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ir ir;
     struct error err;
     ir_init(&ir);
-    if (hlo_recognise(data, size) && hlo_read(data, size, "fuzzed", &ir, &err)) {
+    if (hlo_recognize(data, size) && hlo_read(data, size, "fuzzed", &ir, &err)) {
         for (uint32_t i = 0; i < ir.nodes.count; i++) {
             const struct ir_node *node = &ir.nodes.items[i];
             for (uint32_t k = 0; k < node->arg_count; k++)

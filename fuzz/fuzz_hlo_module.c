@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (module.instructions.count > 0) {
             struct text name = module.instructions.items[module.instructions.count / 2].name;
             check_graph(&module, &out, name, 2);
-            hlo_neighbours_json(&out, &module, name, &err);
+            hlo_neighbors_json(&out, &module, name, &err);
         }
     }
     hlo_module_free(&module);

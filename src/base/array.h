@@ -22,7 +22,7 @@
                                                sizeof *(array)->items))                            \
          : (void)0)
 
-/* Returns the address of a new, uninitialised last item. */
+/* Returns the address of a new, uninitialized last item. */
 #define array_push(array)                                                                          \
     (array_reserve(array, (array)->count + 1), &(array)->items[(array)->count++])
 

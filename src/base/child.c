@@ -2,8 +2,8 @@
  * Starts processes. A command runs in a vfork: it shares the parent's memory until its exec, so
  * that starting one costs the same in a process of any size, and handlers of pthread_atfork, which
  * in users' programs may do anything, do not run. Code between the two may use system calls only.
- * ThreadSanitizer and Valgrind make a fork of it: there a command that cannot be run has started,
- * and ends with exit code 127.
+ * ThreadSanitizer and Valgrind turn it into a fork: there a command that cannot be run counts as
+ * started, and ends with exit code 127.
  */
 #include "base/child.h"
 
@@ -61,7 +61,7 @@ void child_adopt_signals(void)
 
 /* ---- Between vfork and exec ------------------------------------------------------------------ */
 
-/* What changes signals and descriptors is called without libc: ThreadSanitizer's versions of its
+/* Signals and descriptors are changed without libc: ThreadSanitizer's versions of its
  * functions keep records, which are the parent's here. */
 
 struct start {
@@ -212,7 +212,7 @@ int child_exec(const struct child_command *command, pid_t *id)
 pid_t child_fork(int death_signal)
 {
     pid_t parent = getpid();
-    fflush(NULL); /* else each child writes what is in buffers as well */
+    fflush(NULL); /* otherwise each child would write the buffered output as well */
     pid_t id = fork();
     if (id == 0)
         die_with_parent(death_signal, parent);

@@ -1,6 +1,7 @@
 /*
- * Child processes: the one place that starts them, and that reads how they ended. What a child gets
- * is set here once: signals, descriptors, limits, and the signal by which it dies with its parent.
+ * Child processes: the one place that starts them and reads how they ended. Everything a child
+ * inherits is set here once: signals, descriptors, limits, and the signal that ends it with its
+ * parent.
  *
  * The module needs libc alone, allocates nothing and never ends the program, so that libraries
  * inside users' programs can use it as well. libkymo itself starts no processes.
@@ -68,8 +69,8 @@ bool child_has_succeeded(int status);
 /* "was killed by signal 9 (Killed)" or "failed with exit code 3". */
 enum { CHILD_TEXT_SIZE = 80 };
 const char *child_end_text(int status, char text[static CHILD_TEXT_SIZE]);
-/* The exit code by which a shell tells how a command ended, or (with the number from child_exec)
- * that it was not run: 127 if it was not found, otherwise 126. */
+/* The exit code with which a shell reports how a command ended, or (with the number from
+ * child_exec) that it was not run: 127 if it was not found, otherwise 126. */
 int child_exit_code(int status);
 int child_unstarted_code(int problem);
 

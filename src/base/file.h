@@ -17,7 +17,7 @@ struct file {
 };
 
 bool file_open(struct file *file, const char *path, struct error *err);
-/* Maps an open file; fd may be closed afterwards. The path is for error messages. */
+/* Maps an open file; fd may be closed afterward. The path is for error messages. */
 bool file_map(struct file *file, int fd, const char *path, struct error *err);
 void file_close(struct file *file);
 

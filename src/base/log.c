@@ -25,20 +25,22 @@ void log_set_level(enum log_level level)
     highest = level;
 }
 
+/* Any thread may call it: it keeps no state between calls and holds no lock, as the line leaves in
+ * one write. Longer messages are truncated; a failed write has nowhere to be reported. */
 void log_line(enum log_level level, const char *format, ...)
 {
     static const char *const names[] = {"FATA", "ERRO", "WARN", "INFO", "DEBU"};
-    static const char *const colours[] = {"\033[31m", "\033[31m", "\033[33m", "\033[36m",
-                                          "\033[37m"};
+    static const char *const colors[] = {"\033[31m", "\033[31m", "\033[33m", "\033[36m",
+                                         "\033[37m"};
     if (level > highest)
         return;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    bool coloured = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
+    bool colored = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
     long seconds = now.tv_sec - started.tv_sec - (now.tv_nsec < started.tv_nsec);
     char line[MAX_LINE];
-    int size = snprintf(line, sizeof line, "%s%s%s[%04ld] ", coloured ? colours[level] : "",
-                        names[level], coloured ? "\033[0m" : "", seconds);
+    int size = snprintf(line, sizeof line, "%s%s%s[%04ld] ", colored ? colors[level] : "",
+                        names[level], colored ? "\033[0m" : "", seconds);
     va_list arguments;
     va_start(arguments, format);
     int text = vsnprintf(line + size, sizeof line - (size_t)size - 1, format, arguments);

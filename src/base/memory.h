@@ -55,7 +55,7 @@ void mem_write(void *block, void *target, const void *data, size_t size);
  * become resident before the limit is checked: in loops over events, once every few thousand, with
  * the size processed; before a random access that may fault, with MEM_JUMP.
  */
-enum { MEM_JUMP = 64 << 10 };                    /* a fault reads neighbouring pages as well */
+enum { MEM_JUMP = 64 << 10 };                    /* a fault reads neighboring pages as well */
 extern _Thread_local size_t mem_unchecked_bytes; /* this thread's rest until the next check */
 void mem_check_limit(void);
 

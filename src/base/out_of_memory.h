@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Also for libraries that report allocation failures themselves. */
-#define OUT_OF_MEMORY "out of memory" /* what it says */
+#define OUT_OF_MEMORY "out of memory" /* the message */
 _Noreturn void mem_exhausted(void);
 _Noreturn void mem_out_of_space(const char *directory);
 _Noreturn void mem_over_scratch_limit(const char *directory, size_t limit_bytes);

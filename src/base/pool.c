@@ -20,7 +20,7 @@ struct pool {
     unsigned started;
     pthread_mutex_t lock;
     pthread_cond_t begin, finished;
-    uint64_t run; /* run counter, so that a sleeping worker recognises a new run */
+    uint64_t run; /* run counter, so that a sleeping worker recognizes a new run */
     unsigned busy;
     bool closing;
 
@@ -156,9 +156,9 @@ void sequencer_destroy(struct sequencer *sequencer)
 bool sequencer_wait(struct sequencer *sequencer, uint64_t ticket)
 {
     pthread_mutex_lock(&sequencer->lock);
-    while (sequencer->next < ticket && !sequencer->cancelled)
+    while (sequencer->next < ticket && !sequencer->canceled)
         pthread_cond_wait(&sequencer->moved, &sequencer->lock);
-    bool passed = !sequencer->cancelled;
+    bool passed = !sequencer->canceled;
     pthread_mutex_unlock(&sequencer->lock);
     return passed;
 }
@@ -167,7 +167,7 @@ static void move(struct sequencer *sequencer, uint64_t steps, bool cancel)
 {
     pthread_mutex_lock(&sequencer->lock);
     sequencer->next += steps;
-    sequencer->cancelled |= cancel;
+    sequencer->canceled |= cancel;
     pthread_cond_broadcast(&sequencer->moved);
     pthread_mutex_unlock(&sequencer->lock);
 }

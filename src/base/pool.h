@@ -27,12 +27,12 @@ struct sequencer {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint64_t next;
-    bool cancelled;
+    bool canceled;
 };
 
 void sequencer_init(struct sequencer *sequencer);
 void sequencer_destroy(struct sequencer *sequencer);
-/* Blocks until every number below ticket has passed; false when the sequencer was cancelled. */
+/* Blocks until every number below ticket has passed; false when the sequencer was canceled. */
 bool sequencer_wait(struct sequencer *sequencer, uint64_t ticket);
 void sequencer_pass(struct sequencer *sequencer);
 void sequencer_cancel(struct sequencer *sequencer);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 void scratch_use(const char *directory);
-/* What all blocks together may take, at first without limit; more ends the program. */
+/* Limits the size of all blocks together, unlimited at first; exceeding it ends the program. */
 void scratch_limit(size_t bytes);
 size_t scratch_used(void);
 size_t scratch_left(void);

@@ -1,7 +1,7 @@
 /*
  * A stable natural merge sort: ascending runs are found first and then merged with runs of similar
  * size. Sorted input costs one comparison per item, and concatenated sorted lists cost only their
- * merging. Inlined at the call site, so that a comparison is no call; its buffer is allocated like
+ * merging. Inlined at the call site, so that comparing is not a call; its buffer is allocated like
  * any block, whereas qsort takes as much heap memory again.
  */
 #ifndef KYMO_BASE_SORT_H

@@ -33,8 +33,8 @@ static int describe_device_file(const char *path, bool json)
     struct error err;
     if (file_is_directory(path) || !file_open(&file, path, &err))
         return -1;
-    bool is_neff = neff_recognise(file.data, file.size);
-    bool is_ntff = ntff_recognise(file.data, file.size);
+    bool is_neff = neff_recognize(file.data, file.size);
+    bool is_ntff = ntff_recognize(file.data, file.size);
     file_close(&file);
     if (is_neff)
         return print_neff(path, json);

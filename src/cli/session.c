@@ -169,7 +169,7 @@ struct text_style style_for(bool to_file, size_t top)
     struct winsize size;
     if (to_file || !isatty(STDOUT_FILENO))
         return style;
-    style.coloured = !getenv("NO_COLOR");
+    style.colored = !getenv("NO_COLOR");
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROW)
         style.width = size.ws_col;
     return style;

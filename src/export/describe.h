@@ -20,7 +20,7 @@ void put_hosts(struct json *json, const struct catalog *catalog);
 void put_messages(struct json *json, const struct catalog *catalog);
 /* The symbol of a unit; empty for none. */
 const char *counter_unit_name(enum counter_unit unit);
-/* What the analysis found, the costliest first. */
+/* The analysis's findings, the costliest first. */
 void put_findings_json(struct json *json, const struct analysis *analysis);
 void put_findings_text(const struct analysis *analysis, const struct text_style *style,
                        struct output *out);

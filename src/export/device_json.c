@@ -1,6 +1,6 @@
 /*
- * A device profile as JSON, in the shape that is published: lists of records by kind. Times are
- * nanoseconds since the first execution's start. One execution is in memory at a time.
+ * A device profile as JSON, in the published form: lists of records by kind. Times are nanoseconds
+ * since the first execution's start. One execution is in memory at a time.
  */
 #include "export/describe.h"
 
@@ -63,6 +63,8 @@ static void put_origin(struct writer *writer, uint32_t index)
     put_place(writer, "nki_source_location", origin, is_nki);
 }
 
+/* Keys are the published ones. Compiler and hardware names are the same here, as Kymo's compiler
+ * does not rename opcodes. */
 static void put_instruction(struct writer *writer, unsigned engine,
                             const struct device_instruction *item)
 {
@@ -94,7 +96,7 @@ static void put_instruction(struct writer *writer, unsigned engine,
     json_close_row(json, '}');
 }
 
-/* "SB", "PSUM", or what the variable is. */
+/* "SB", "PSUM", or the kind of the variable. */
 static const char *place_of(const struct core_program *program, const struct dma_end *end)
 {
     static const char *const kinds[] = {"INPUT", "OUTPUT", "WEIGHT", "VIRTUAL"};
@@ -111,6 +113,8 @@ static void put_shape(struct json *json, const char *key, const struct dma_end *
     json_put_text(json, key, text_of(shape));
 }
 
+/* A block is one record: bytes are summed over its descriptors, while places and shapes are those
+ * of the first. */
 static void put_ends(struct writer *writer, const struct dma_block *block)
 {
     struct json *json = writer->json;
@@ -238,7 +242,7 @@ static void put_executions(struct writer *writer, struct pool *pool)
     }
 }
 
-/* --- What is known of the whole --- */
+/* --- The profile as a whole --- */
 
 static void open_list(struct writer *writer, const char *key)
 {
@@ -246,6 +250,7 @@ static void open_list(struct writer *writer, const char *key)
     json_open(writer->json, '[');
 }
 
+/* Sizes and shapes are texts here, as in the published document. */
 static void put_nodes(struct writer *writer)
 {
     static const char *const types[] = {"IN", "OUT", "WEIGHT", "VIRTUAL"};
@@ -336,7 +341,7 @@ static void put_opcodes(struct writer *writer)
     json_close(json, ']');
 }
 
-/* Names of metrics by what they are about. */
+/* Names of metrics by subject. */
 static void put_groups(struct writer *writer)
 {
     static const struct {
@@ -351,7 +356,7 @@ static void put_groups(struct writer *writer)
                   {"Sync engine", "sync_engine"},
                   {"Collectives", "cc_"},
                   {"FLOPs", "flops"},
-                  {"Utilisation", "fu_"},
+                  {"Utilization", "fu_"},
                   {"Time", "total_"}};
     struct json *json = writer->json;
     json_key(json, "summary_groups");
@@ -414,7 +419,8 @@ static void put_warnings(struct writer *writer)
     struct json *json = writer->json;
     open_list(writer, "warnings");
     if (ntff_is_partial(writer->profile->ntff))
-        json_text(json, TEXT("The profile was cut off: what was written until then is here."));
+        json_text(json, TEXT("The profile is incomplete: it has only what was written before the "
+                             "capture was interrupted."));
     char loss[NTFF_LOSS_SIZE];
     if (writer->analysis->loss.places > 0)
         json_text(json, text_of(ntff_loss_text(&writer->analysis->loss, loss)));
@@ -428,6 +434,8 @@ static void put_warnings(struct writer *writer)
     json_close(json, ']');
 }
 
+/* The order of sections is part of the format. Only put_executions reads the profile again;
+ * everything else is in the analysis. */
 void export_device_json(const struct device_analysis *analysis,
                         const struct device_json_options *options, struct pool *pool,
                         struct output *out)

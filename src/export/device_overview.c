@@ -1,6 +1,6 @@
 /*
- * What to know first about a device profile, as text for a terminal: findings, what each unit did,
- * the critical path, utilization, layers and instructions.
+ * The overview of a device profile, as text for a terminal: findings, the work of each unit, the
+ * critical path, utilization, layers and instructions.
  */
 #include "export/describe.h"
 #include "export/lines.h"
@@ -15,11 +15,11 @@ static void put_title(const struct analysis *analysis, const struct device_analy
     int64_t epoch_ns = analysis->catalog->start_epoch_ns;
     uint32_t executions = device->sums.executions;
     char total[QUANTITY_SIZE], when[QUANTITY_SIZE];
-    output_text(out, style->coloured ? "\033[1m" : "");
+    output_text(out, style->colored ? "\033[1m" : "");
     put_printable(out, text_of(device_neff(device->profile)->name));
     output_format(out, " on ND%u NC%u: %s%s in %u execution%s", header->device_index,
                   header->core_index, format_ps((double)device->sums.total_ps, total),
-                  style->coloured ? "\033[0m" : "", executions, executions == 1 ? "" : "s");
+                  style->colored ? "\033[0m" : "", executions, executions == 1 ? "" : "s");
     if (header->rank_count > 1)
         output_format(out, ", rank %u of %u", header->rank, header->rank_count);
     if (header->instance_type[0]) {
@@ -39,6 +39,8 @@ static void add_part(struct table *table, int64_t ps, int64_t total_ps)
     table_share(table, (double)ps / (double)total_ps);
 }
 
+/* Units without work have no row. Waits have a time on the critical path only, as nothing is active
+ * then. */
 static void put_units(const struct device_analysis *device, const struct text_style *style,
                       struct output *out)
 {
@@ -48,8 +50,7 @@ static void put_units(const struct device_analysis *device, const struct text_st
     const struct device_sums *sums = &device->sums;
     const struct device_path *path = &device->path;
     put_heading(out, style,
-                "Engines, DMA and collectives: active time, and what of the critical "
-                "path is theirs");
+                "Engines, DMA and collectives: active time, and share of the critical path");
     struct table table = table_begin(columns, sizeof columns / sizeof *columns);
     for (unsigned i = 0; i <= DEVICE_UNIT_COLLECTIVES; i++) {
         bool is_engine = i < ENGINE_COUNT, is_dma = i == DEVICE_UNIT_DMA;
@@ -191,6 +192,8 @@ static void add_layer_row(struct table *table, const struct layer_row *row, int6
     table_text(table, text_of(format_bytes(row->hbm_write, bytes)));
 }
 
+/* Repeated blocks are added up: a model of many equal blocks would otherwise fill the table with
+ * copies of the same layers. */
 static void put_layers(const struct device_analysis *device, const struct text_style *style,
                        struct output *out)
 {
@@ -206,7 +209,7 @@ static void put_layers(const struct device_analysis *device, const struct text_s
     add_layers(&rows, &device->rollups[ROLLUP_LAYERS], &paths);
     sort_items(rows.items, rows.count, sizeof *rows.items, layer_before, NULL);
     size_t shown = rows_shown(rows.count, style);
-    put_heading(out, style, "Layers, by time in which they have work");
+    put_heading(out, style, "Layers, by active time");
     struct table table = table_begin(columns, sizeof columns / sizeof *columns);
     const struct layer_row *row;
     array_each (row, &rows)
@@ -230,9 +233,10 @@ static bool opcode_before(const void *a, const void *b, const void *context)
     (void)context;
     if (left->sums->time_ps != right->sums->time_ps)
         return left->sums->time_ps > right->sums->time_ps;
-    return left->sums < right->sums; /* in one array */
+    return left->sums < right->sums; /* sums are in one array */
 }
 
+/* One row per engine and opcode, as the same opcode costs differently on each engine. */
 static void put_opcodes(const struct device_analysis *device, const struct text_style *style,
                         struct output *out)
 {
@@ -266,7 +270,8 @@ void export_device_overview(const struct analysis *analysis, const struct device
                             const struct text_style *style, struct output *out)
 {
     put_title(analysis, device, style, out);
-    put_messages_text(analysis->catalog, style, out); /* first: figures of a part mislead */
+    put_messages_text(analysis->catalog, style,
+                      out); /* first: figures of a partial profile mislead */
     put_findings_text(analysis, style, out);
     if (device->sums.total_ps > 0) {
         put_units(device, style, out);
@@ -280,8 +285,8 @@ void export_ranks_overview(const struct analysis *analysis, const struct device_
                            const struct text_style *style, struct output *out)
 {
     char span[QUANTITY_SIZE];
-    output_format(out, "%s%zu ranks, %s%s\n", style->coloured ? "\033[1m" : "", ranks->ranks.count,
-                  format_ps(analysis->summary.span_ps, span), style->coloured ? "\033[0m" : "");
+    output_format(out, "%s%zu ranks, %s%s\n", style->colored ? "\033[1m" : "", ranks->ranks.count,
+                  format_ps(analysis->summary.span_ps, span), style->colored ? "\033[0m" : "");
     put_messages_text(analysis->catalog, style, out);
     put_findings_text(analysis, style, out);
     export_device_ranks_text(ranks, style, out);

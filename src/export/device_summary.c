@@ -1,6 +1,6 @@
 /*
  * The summary of device profiles: metrics as two columns of text and as JSON, findings as Markdown,
- * and what the metrics mean.
+ * and the meaning of metrics.
  */
 #include "export/describe.h"
 #include "export/lines.h"
@@ -12,7 +12,7 @@
 struct field {
     const char *name;
     enum { FIELD_TEXT, FIELD_INTEGER, FIELD_REAL } kind;
-    const char *text; /* NULL: not known */
+    const char *text; /* NULL: unknown */
     int64_t integer;
     double real; /* NaN: no value */
 };
@@ -90,6 +90,8 @@ static void visit_bounds(const struct device_bounds *bounds, const struct fields
     put_real(fields, "bound_pipeline_speedup", bounds->pipeline_speedup);
 }
 
+/* The order is that of the printed summary; text and JSON visit the same fields, so that they
+ * cannot differ. */
 static void visit_fields(const struct device_analysis *analysis, const char *version,
                          const struct fields *fields)
 {
@@ -101,7 +103,7 @@ static void visit_fields(const struct device_analysis *analysis, const char *ver
     put_text(fields, "instance_type", header->instance_type);
     put_text(fields, "neff_name", device_neff(profile)->name);
     put_text(fields, "compiler_version", neff_info(profile->neff)->header.build_version);
-    put_text(fields, "runtime_version", NULL); /* NTFF does not tell */
+    put_text(fields, "runtime_version", NULL); /* not in NTFF files */
     put_text(fields, "profiler_version", version);
     put_integer(fields, "execution_count", analysis->sums.executions);
     for (size_t i = 0; device_metric_at(i); i++) {
@@ -176,6 +178,8 @@ static void put_meetings(const struct device_ranks *ranks, const struct text_sty
     table_end(&table, style, out);
 }
 
+/* Waiting is shown from both sides: a rank that waits little and is waited for much is the slow
+ * one. */
 void export_device_ranks_text(const struct device_ranks *ranks, const struct text_style *style,
                               struct output *out)
 {
@@ -252,6 +256,7 @@ void put_device_summary(struct json *json, const struct device_analysis *analysi
     json_close(json, '}');
 }
 
+/* The same figures as the text, with all collectives instead of the ones with the greatest skew. */
 static void put_ranks(struct json *json, const struct device_ranks *ranks)
 {
     json_key(json, "ranks");
@@ -319,7 +324,7 @@ void export_device_summary_json(const struct device_analysis *const *analyses, s
     output_char(out, '\n');
 }
 
-/* --- What metrics mean --- */
+/* --- The meaning of metrics --- */
 
 void export_terminology(struct output *out)
 {
@@ -376,6 +381,8 @@ static void put_evidence(const struct device_analysis *analysis,
     output_char(out, '\n');
 }
 
+/* Markdown, to be pasted into an issue: each finding with its evidence and a query that reproduces
+ * it. Names from the file are cleaned of control characters. */
 void export_device_findings(const struct device_analysis *analysis, struct output *out)
 {
     const struct ntff_header *header = ntff_header(analysis->profile->ntff);
@@ -390,15 +397,15 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
     if (analysis->sums.total_ps > 0)
         put_path(analysis, out);
     if (analysis->findings.count == 0)
-        output_text(out, "No rule has anything to say.\n");
+        output_text(out, "No findings.\n");
     for (size_t i = 0; i < analysis->findings.count; i++) {
         const struct device_finding *finding = &analysis->findings.items[i];
         output_format(out, "## %zu. %s\n\n", i + 1, finding->title);
         if (finding->gain_ps > 0)
-            output_format(out, "Up to **%s** to gain, %.1f %% of the time. ",
+            output_format(out, "Up to **%s** can be gained, %.1f %% of the time.  ",
                           format_ps((double)finding->gain_ps, gain), 100 * finding->share);
         else
-            output_text(out, "Nothing to gain as it is: not on the critical path. ");
+            output_text(out, "No gain by itself: not on the critical path.  ");
         put_printable(out, text_of(finding->text));
         output_format(out, "\n\n**To try:** %s\n\n", finding->advice);
         for (size_t k = 0; k < finding->evidence_count; k++)

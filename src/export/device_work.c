@@ -1,6 +1,6 @@
 /*
- * What instructions and transfers of device profiles did: operands, operations, bytes. Named as the
- * columns of their tables.
+ * The work of instructions and transfers in device profiles: operands, operations, bytes. Named
+ * like the columns of their tables.
  */
 #include "export/device_work.h"
 

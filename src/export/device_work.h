@@ -1,5 +1,6 @@
 /*
- * Inside export: what instructions and transfers of device profiles did, as values of their events.
+ * Inside export: the work of instructions and transfers in device profiles, as values of their
+ * events.
  */
 #ifndef KYMO_EXPORT_DEVICE_WORK_H
 #define KYMO_EXPORT_DEVICE_WORK_H
@@ -31,11 +32,11 @@ struct device_work_list {
     ARRAY(uint32_t *) operands; /* of each core and engine */
     struct intern texts;
 };
-/* tracks: how many the catalog has. */
+/* tracks: the number of the catalog's tracks. */
 void device_work_find(struct device_work_list *list, const struct device_cores *cores,
                       size_t tracks);
 void device_work_free(struct device_work_list *list);
-/* What an event of a track did, as far as it is not 0 and there is something to tell. */
+/* The work of an event of a track, without values that are 0 or unknown. */
 size_t device_work_values(const struct device_work_list *list, uint32_t track, uint64_t event,
                           struct device_value values[static DEVICE_KEYS]);
 

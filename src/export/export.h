@@ -18,8 +18,8 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
 /* The same as one JSON object, with all rows of the rankings. */
 void export_summary_json(const struct analysis *analysis, bool pretty, struct output *out);
 
-/* What costs time and what to do about it: of an analysis, or of a processed profile, whose texts
- * live in the arena. */
+/* Findings, with what to do about them: of an analysis, or of a processed profile, whose texts live
+ * in the arena. */
 struct findings_options {
     const char *profile; /* name of the processed profile that links refer to; NULL: no links */
     const char *address; /* of the server that has it */
@@ -51,7 +51,7 @@ void export_printable(const char *text, struct output *out);
 /* The contents of a device profile: header, executions, notifications of each type and unit. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out);
 void export_ntff_json(const struct ntff *ntff, struct output *out);
-/* The notifications of an NTFF file themselves, without its NEFF. loss: what was damaged. */
+/* The notifications of an NTFF file themselves, without its NEFF. loss: the damaged parts. */
 struct show_options {
     bool trace, dma; /* instructions and collectives; transfers. Errors are always shown */
 };
@@ -64,7 +64,7 @@ void export_session_json(const struct ntff *ntff, const struct show_options *opt
  * version: of this program. */
 void export_device_text(const struct device_analysis *const *analyses, size_t count,
                         const char *version, struct output *out);
-/* What to know first about a device profile, or about several ranks, for a terminal. */
+/* The overview of a device profile, or of several ranks, for a terminal. */
 void export_device_overview(const struct analysis *analysis, const struct device_analysis *device,
                             const struct text_style *style, struct output *out);
 void export_ranks_overview(const struct analysis *analysis, const struct device_ranks *ranks,
@@ -80,16 +80,16 @@ void export_device_ranks_text(const struct device_ranks *ranks, const struct tex
 /* "n_" and 40 hexadecimal digits: from the NEFF, the process, the core. */
 enum { DEVICE_ID_SIZE = 43 };
 const char *export_device_id(const struct device_profile *profile, char id[static DEVICE_ID_SIZE]);
-/* What costs time on a device, as Markdown. */
+/* Findings about a device, as Markdown. */
 void export_device_findings(const struct device_analysis *analysis, struct output *out);
 /* Each metric with its meaning and formula. */
 void export_terminology(struct output *out);
-/* All instructions and transfers of a device profile, in the published shape; reads executions one
+/* All instructions and transfers of a device profile, in the published form; reads executions one
  * after the other and streams. */
 struct device_json_options {
     const char *ntff_path, *version;
     bool is_pretty;
-    bool tracks_memory; /* adds when tensors are in the scratchpad */
+    bool tracks_memory; /* adds the times when tensors are in the scratchpad */
 };
 void export_device_json(const struct device_analysis *analysis,
                         const struct device_json_options *options, struct pool *pool,
@@ -118,8 +118,8 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
 struct perfetto_options {
     struct group_fields primary, secondary; /* become processes and threads in the viewer */
     bool has_flows;
-    bool has_gpu_stages; /* streams and counters of GPUs as packets of GPUs, not as tracks */
-    const struct device_cores *devices; /* whose lanes the tracks are; NULL: none */
+    bool has_gpu_stages; /* streams and counters of GPUs as GPU packets, not as tracks */
+    const struct device_cores *devices; /* whose lanes are the tracks; NULL: none */
 };
 
 /* A Perfetto trace (.pftrace): events become slices, instants or counter samples. */
@@ -143,7 +143,7 @@ struct influx;
 struct influx_profile {
     const char *name;
     bool replace;
-    const struct device_cores *devices; /* whose lanes these are; NULL: none */
+    const struct device_cores *devices; /* whose lanes are the tracks; NULL: none */
 };
 bool influx_open(struct influx **influx, const struct influx_options *options, struct error *err);
 void influx_close(struct influx *influx);
@@ -161,12 +161,12 @@ bool export_influx(const struct analysis *analysis, struct source *source, struc
  */
 bool export_xplane(struct source *source, struct pool *pool, uint64_t largest, struct output *out,
                    struct error *err);
-/* The same with a second capture of the same process, an XPlane file such as of jaxlib's profiler:
- * planes and lines of the host's threads become one. */
+/* The same with a second capture of the same process, an XPlane file such as jaxlib's profiler
+ * writes: planes and lines of the host's threads are merged. */
 bool export_xplane_with(struct source *source, const char *other, struct pool *pool,
                         uint64_t largest, struct output *out, struct error *err);
-/* The same for XLA's profiler to add to its own planes: times are those of the clock, as it
- * subtracts its start, and there is no plane of the environment. */
+/* The same for XLA's profiler to add to its own planes: times are clock times, as it subtracts its
+ * start, and the environment plane is omitted. */
 bool export_xplane_plugin(struct source *source, struct pool *pool, uint64_t largest,
                           struct output *out, struct error *err);
 bool export_xplane_session(struct source *source, struct pool *pool, uint64_t largest,

@@ -33,7 +33,7 @@ static void put_wrapped(struct output *out, const struct text_style *style, size
 static void put_link(struct output *out, const struct findings_options *options,
                      const struct evidence *evidence)
 {
-    /* A little of what is around it. */
+    /* With a little of its surroundings. */
     int64_t room = (evidence->to_ps - evidence->from_ps) / 2;
     output_format(out, "%s/profile/", options->address);
     for (const char *at = options->profile; *at; at++)
@@ -72,9 +72,9 @@ static void put_finding(const struct finding *finding, size_t number,
 {
     char cost[QUANTITY_SIZE];
     output_format(out, "  %zu. %s%s%s: %s, %.0f %% of %s\n", number,
-                  style->coloured ? "\033[1m" : "", finding->title,
-                  style->coloured ? "\033[0m" : "", format_ps((double)finding->cost_ps, cost),
-                  100 * finding->share, finding->share_of);
+                  style->colored ? "\033[1m" : "", finding->title, style->colored ? "\033[0m" : "",
+                  format_ps((double)finding->cost_ps, cost), 100 * finding->share,
+                  finding->share_of);
     put_wrapped(out, style, 5, finding->text);
     put_wrapped(out, style, 5, finding->advice);
 }

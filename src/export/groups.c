@@ -37,6 +37,7 @@ bool group_fields_read(struct group_fields *fields, const char *list, struct err
     return fields->count > 0 || error_set(err, "at least one group field is needed");
 }
 
+/* Fields without a value are left out of the label. Threads are shown by name if they have one. */
 static void put_field(struct output *label, const struct catalog *catalog,
                       const struct location *location, uint32_t track, enum group_field field)
 {

@@ -96,6 +96,7 @@ static void put_hosts_text(const struct catalog *catalog, const struct text_styl
     table_end(&table, style, out);
 }
 
+/* Counts and extents come from the analysis; the events themselves are not read again. */
 static void put_sources_text(const struct analysis *analysis, const struct text_style *style,
                              struct output *out)
 {
@@ -147,6 +148,7 @@ static void put_lanes_text(const struct analysis *analysis, const struct text_st
     table_end(&table, style, out);
 }
 
+/* Device profiles beside a system profile are listed only: each is opened by itself. */
 static void put_devices_text(const info_device_list *devices, const struct text_style *style,
                              struct output *out)
 {
@@ -256,6 +258,8 @@ static void put_devices_json(struct json *json, const info_device_list *devices)
     json_close(json, ']');
 }
 
+/* Lanes are indexed by source first: searching them for each plane would take quadratic time in
+ * captures of many planes. */
 void export_info_json(const struct analysis *analysis, const info_device_list *devices, bool pretty,
                       struct output *out)
 {

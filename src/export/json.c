@@ -51,6 +51,8 @@ static void put_location(struct json *json, const struct catalog *catalog,
         json_put_int(json, "type", FRAMEWORK_EVENT);
 }
 
+/* Keys of the published system_profile.json come with nanoseconds; Kymo's own, which it reads back,
+ * are exact. */
 static void put_event(struct json *json, const struct event_sink *sink, const struct batch *batch,
                       uint32_t event)
 {
@@ -106,6 +108,8 @@ static void cancel(struct sink *base)
     sequencer_cancel(&((struct event_sink *)base)->turn);
 }
 
+/* Workers format batches into buffers of their own; the sequencer lets each append to the document
+ * in the order of the source, so that the output is always the same. */
 static bool put_events(struct json *json, const struct analysis *analysis, struct source *source,
                        struct pool *pool, struct error *err)
 {
@@ -155,6 +159,7 @@ static void put_role(struct json *json, const struct track *track)
         json_put_uint(json, "core", track->core);
 }
 
+/* Parents come before their children, as in the catalog; the importer relies on it. */
 static void put_tracks(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -223,7 +228,7 @@ static void put_frames(struct json *json, const struct catalog *catalog,
     json_close(json, ']');
 }
 
-/* What operations are, cost and use. What is unknown, or false, is left out. */
+/* Properties, costs and relations of operations. Unknown or false values are omitted. */
 static void put_operation_details(struct json *json, const struct catalog *catalog,
                                   const struct program *program, const struct operation *op)
 {
@@ -275,6 +280,8 @@ static void put_operation_details(struct json *json, const struct catalog *catal
     }
 }
 
+/* Indexes of operations and frames are those of the catalog, as callers and events refer to them.
+ * Missing details are omitted to keep modules of many operations small. */
 static void put_programs(struct json *json, const struct catalog *catalog)
 {
     json_key(json, "programs");
@@ -310,6 +317,7 @@ static void put_programs(struct json *json, const struct catalog *catalog)
     json_close(json, ']');
 }
 
+/* Device times are omitted for steps that have no work on a device: 0 would be a time. */
 static void put_steps(struct json *json, const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;
@@ -460,6 +468,8 @@ static void put_system_profile(struct json *json, const struct analysis *analysi
     json_close(json, ']');
 }
 
+/* The catalog comes first, so that a reader knows tracks and types when the events begin; only the
+ * events are streamed. On failure the document is incomplete, and the caller discards it. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
                  bool pretty, struct output *out, struct error *err)
 {

@@ -3,7 +3,7 @@
  */
 #include "export/lines.h"
 
-void put_labelled(struct output *out, const char *label, const char *value)
+void put_labeled(struct output *out, const char *label, const char *value)
 {
     output_format(out, "  %-10s ", label);
     put_printable(out, text_of(value));
@@ -12,8 +12,8 @@ void put_labelled(struct output *out, const char *label, const char *value)
 
 void put_heading(struct output *out, const struct text_style *style, const char *heading)
 {
-    output_format(out, "\n%s%s%s\n", style->coloured ? "\033[1m" : "", heading,
-                  style->coloured ? "\033[0m" : "");
+    output_format(out, "\n%s%s%s\n", style->colored ? "\033[1m" : "", heading,
+                  style->colored ? "\033[0m" : "");
 }
 
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
@@ -23,7 +23,7 @@ void put_messages_text(const struct catalog *catalog, const struct text_style *s
     const struct message *message;
     array_each (message, &catalog->messages) {
         if (message_is_drops(catalog, message))
-            continue; /* said before anything else, on standard error */
+            continue; /* reported first, on standard error */
         if (is_first)
             put_heading(out, style, "Messages of the capture");
         is_first = false;

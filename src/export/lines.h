@@ -6,14 +6,14 @@
 
 #include "export/export.h"
 
-/* Rows of a ranking that are shown, and a line about the others. */
+/* The number of rows of a ranking that are shown, and a line about the others. */
 size_t rows_shown(size_t count, const struct text_style *style);
 void put_omitted(size_t shown, size_t count, struct output *out);
 
 /* A line with a label and a text from a file. */
-void put_labelled(struct output *out, const char *label, const char *value);
+void put_labeled(struct output *out, const char *label, const char *value);
 
-/* The messages of the capture, if any, but for those on dropped events. */
+/* The messages of the capture, if any, except for those about dropped events. */
 void put_messages_text(const struct catalog *catalog, const struct text_style *style,
                        struct output *out);
 

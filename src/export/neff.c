@@ -39,24 +39,25 @@ static void put_header_text(const struct neff_info *info, struct output *out)
 {
     const struct neff_header *header = &info->header;
     char text[128], size[QUANTITY_SIZE];
-    put_labelled(out, "name", header->name);
-    put_labelled(out, "made by", header->build_version);
-    put_labelled(out, "uuid", format_uuid(header->uuid, text));
+    put_labeled(out, "name", header->name);
+    put_labeled(out, "made by", header->build_version);
+    put_labeled(out, "uuid", format_uuid(header->uuid, text));
     format_hex(header->hash, sizeof header->hash, text);
-    put_labelled(out, "hash", text);
+    put_labeled(out, "hash", text);
     snprintf(text, sizeof text,
              "NEFF %" PRIu64 ".%" PRIu64 ", package %" PRIu64 ", %zu members, %s",
              header->version_major, header->version_minor, header->package_version,
              info->member_count, format_bytes(header->data_size, size));
-    put_labelled(out, "format", text);
+    put_labeled(out, "format", text);
     snprintf(text, sizeof text, "%u (%u of a logical core)", header->core_count,
              header->logical_core_size);
-    put_labelled(out, "cores", text);
+    put_labeled(out, "cores", text);
     snprintf(text, sizeof text, "%u", info->worker_count);
-    put_labelled(out, "workers", text);
-    put_labelled(out, "MACs", format_count(info->mac_count, size));
+    put_labeled(out, "workers", text);
+    put_labeled(out, "MACs", format_count(info->mac_count, size));
 }
 
+/* One row per physical core, as each has a program of its own. */
 static void put_programs_text(const struct neff_info *info, const struct text_style *style,
                               struct output *out)
 {
@@ -82,7 +83,7 @@ static void put_programs_text(const struct neff_info *info, const struct text_st
         table_text(&table, text_of(format_bytes(program->scratchpad_bytes, size)));
         table_count(&table, program->collective_count);
     }
-    put_heading(out, style, "Programs: instructions of each engine, and what they use");
+    put_heading(out, style, "Programs: instructions of each engine, and resources");
     table_end(&table, style, out);
 }
 
@@ -140,7 +141,7 @@ bool export_neff_text(const struct neff *neff, const struct text_style *style, s
     if (neff_is_runnable(neff, &reason))
         put_programs_text(info, style, out);
     else
-        put_labelled(out, "programs", reason.text);
+        put_labeled(out, "programs", reason.text);
     if (listing.variable_count > 0)
         put_variables_text(&listing, style, out);
     if (listing.queue_count > 0)
@@ -197,6 +198,8 @@ static void put_programs_json(struct json *json, const struct neff_info *info)
     json_close(json, ']');
 }
 
+/* From the JSON members, so that it also works for files of other compilers, whose programs cannot
+ * be read. */
 static void put_listing_json(struct json *json, const struct neff_listing *listing)
 {
     json_key(json, "tensors");

@@ -51,6 +51,8 @@ static double ticks_to_ps(const struct ntff *ntff, uint64_t ticks)
     return per_us > 0 ? (double)ticks * 1e6 / per_us : 0;
 }
 
+/* A session may have several NEFFs; all are named, the header's first. Damage is a line of its own,
+ * so that it is not missed. */
 static void put_header_text(const struct ntff *ntff, const struct group *all, struct output *out)
 {
     const struct ntff_header *header = ntff_header(ntff);
@@ -58,29 +60,31 @@ static void put_header_text(const struct ntff *ntff, const struct group *all, st
     size_t neffs;
     const struct ntff_neff *neff = ntff_neffs(ntff, &neffs);
     for (size_t i = 0; i < neffs; i++) {
-        put_labelled(out, "NEFF", neff[i].name);
-        put_labelled(out, "uuid", format_uuid(neff[i].uuid, text));
+        put_labeled(out, "NEFF", neff[i].name);
+        put_labeled(out, "uuid", format_uuid(neff[i].uuid, text));
     }
     snprintf(text, sizeof text, "%s, %s", header->instance_type, header->instance_id);
-    put_labelled(out, "instance", text);
+    put_labeled(out, "instance", text);
     snprintf(text, sizeof text, "%u of device %u (generation %u), logical core %u",
              header->core_index, header->device_index, header->core_version, header->logical_core);
-    put_labelled(out, "core", text);
+    put_labeled(out, "core", text);
     snprintf(text, sizeof text, "%u of %u, process %u", header->rank, header->rank_count,
              header->process_id);
-    put_labelled(out, "rank", text);
+    put_labeled(out, "rank", text);
     snprintf(text, sizeof text, "%s, %s", header->is_simulation ? "simulated" : "measured",
-             header->computed ? "with arithmetic" : "timing alone");
-    put_labelled(out, "made by", text);
+             header->computed ? "with arithmetic" : "timing only");
+    put_labeled(out, "made by", text);
     snprintf(text, sizeof text, "%s notifications over %s%s", format_count(all->count, count),
              format_ps(ticks_to_ps(ntff, all->last_time - all->first_time), span),
              ntff_is_partial(ntff) ? "; the file is partial: its writer did not finish" : "");
-    put_labelled(out, "contents", text);
+    put_labeled(out, "contents", text);
     char loss[NTFF_LOSS_SIZE];
     if (ntff_loss(ntff)->places > 0)
-        put_labelled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
+        put_labeled(out, "damage", ntff_loss_text(ntff_loss(ntff), loss));
 }
 
+/* The NEFF is shown only if there are several. Times of day are masked to be positive, since they
+ * come from the file. */
 static void put_executions_text(const struct ntff *ntff, const struct text_style *style,
                                 struct output *out)
 {
@@ -118,6 +122,7 @@ static void add_unit(struct table *table, unsigned type, unsigned unit)
         table_format(table, "%u", unit);
 }
 
+/* Reads the heads of blocks only, never the notifications: it is as fast for a file of any size. */
 void export_ntff_text(const struct ntff *ntff, const struct text_style *style, struct output *out)
 {
     static const struct column columns[] = {{"type", true, false},
@@ -150,6 +155,7 @@ void export_ntff_text(const struct ntff *ntff, const struct text_style *style, s
     mem_free(groups);
 }
 
+/* Names of fields follow struct ntff_header; new ones may be added, none is renamed. */
 static void put_header_json(struct json *json, const struct ntff *ntff)
 {
     const struct ntff_header *header = ntff_header(ntff);
@@ -216,6 +222,7 @@ static void put_executions_json(struct json *json, const struct ntff *ntff)
     json_close(json, ']');
 }
 
+/* The same content as the text. Times stay in ticks, with ticks_per_us in the header. */
 void export_ntff_json(const struct ntff *ntff, struct output *out)
 {
     struct groups *groups = group_blocks(ntff);

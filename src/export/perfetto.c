@@ -166,7 +166,7 @@ static void intern_text_as(struct interning *interning, uint32_t field, uint64_t
     put_entry(interning->out, field, id, text);
 }
 
-/* Keys and texts of device profiles are numbered behind the catalog's strings. */
+/* Keys and texts of device profiles are numbered after the catalog's strings. */
 static uint64_t device_string_id(const struct perfetto *perfetto, uint64_t number)
 {
     return perfetto->catalog->strings.by_id.count + number + 1;
@@ -239,7 +239,7 @@ static uint64_t process_of(const struct perfetto *perfetto, uint32_t lane)
     return perfetto->groups.secondary.items[group].parent + (uint64_t)1;
 }
 
-/* Whether the lane's events are packets of GPUs instead of events of a track. */
+/* Whether the lane's events are GPU packets instead of events of a track. */
 static bool is_gpu_lane(const struct perfetto *perfetto, uint32_t lane)
 {
     return perfetto->options->has_gpu_stages &&
@@ -281,6 +281,8 @@ static uint32_t assign_track(end_stack *stacks, uint32_t *count, int64_t start, 
     return (*count)++;
 }
 
+/* Runs in parallel over lanes, before any event is written. Most lanes need one track; the
+ * assignment is kept only for the others, a byte per event. */
 static void plan_lane(struct perfetto *perfetto, uint32_t track)
 {
     const struct lane_events *events = &perfetto->analysis->trace.lanes[track];
@@ -321,6 +323,8 @@ static bool plan_task(void *context, size_t index, unsigned worker)
     return true;
 }
 
+/* Interned strings have the ids of the catalog plus one; values without a native type become
+ * JSON. */
 static void put_annotation_value(struct output *out, const struct catalog *catalog,
                                  const struct arg *arg)
 {
@@ -457,11 +461,11 @@ static void put_end(const struct perfetto *perfetto, struct output *out, int64_t
     close_event(out, &end);
 }
 
-/* A GPU's work or sample of a counter. */
+/* A GPU's work, or a counter's sample. */
 static void put_gpu_event(const struct perfetto *perfetto, struct output *out,
                           const struct batch *batch, uint32_t event)
 {
-    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    const struct lane_analysis *analyzed = &perfetto->analysis->lanes[batch->track];
     uint64_t number = batch->first + event;
     bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
     int64_t start = is_timed ? batch->start_ps[event] : 0;
@@ -477,11 +481,11 @@ static void put_gpu_event(const struct perfetto *perfetto, struct output *out,
     struct gpu_stage stage = {
         .lane = batch->track,
         .id = lane_first(&perfetto->analysis->trace, batch->track) + number + 1,
-        .correlation = analysed->correlation ? analysed->correlation[number] : 0,
+        .correlation = analyzed->correlation ? analyzed->correlation[number] : 0,
         .duration_ns = time_of(perfetto, end) - time,
         .name = type->display_name ? type->display_name : type->name,
         .args = batch_args(batch, event),
-        .step = analysed->group ? analysed->group[number] - (int64_t)1 : -1};
+        .step = analyzed->group ? analyzed->group[number] - (int64_t)1 : -1};
     struct open_event open = open_packet(out, time, PACKET_GPU_STAGE);
     gpu_put_stage(out, perfetto->catalog, perfetto->locations, &stage);
     close_event(out, &open);
@@ -496,12 +500,14 @@ static void put_sample(const struct perfetto *perfetto, struct output *out,
     close_event(out, &sample);
 }
 
+/* Called by several workers: it reads shared tables only. Begin and end are written together, which
+ * is correct only for events in time order; see buffer_packets for the others. */
 static void put_event(const struct perfetto *perfetto, struct output *out,
                       const struct batch *batch, uint32_t event)
 {
     const struct catalog *catalog = perfetto->catalog;
     const struct lane_tracks *lane = &perfetto->lanes[batch->track];
-    const struct lane_analysis *analysed = &perfetto->analysis->lanes[batch->track];
+    const struct lane_analysis *analyzed = &perfetto->analysis->lanes[batch->track];
     uint64_t number = batch->first + event;
     uint64_t track = lane->first + (lane->of_event ? lane->of_event[number] : 0);
     bool is_timed = !batch->has_occurrences || batch->occurrences[event] == OCCURRENCES_TIMED;
@@ -523,8 +529,8 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
         put_number(out, "num_occurrences", batch->occurrences[event]);
         put_number(out, "duration_ps", batch->duration_ps[event]);
     }
-    if (analysed->group && analysed->group[number])
-        put_number(out, "step", analysed->group[number] - (int64_t)1);
+    if (analyzed->group && analyzed->group[number])
+        put_number(out, "step", analyzed->group[number] - (int64_t)1);
     if (perfetto->options->has_flows)
         put_flows(perfetto, out, batch->track, number);
     close_event(out, &open);
@@ -558,6 +564,8 @@ static bool write_packets(struct perfetto *perfetto, const char *data, size_t si
     return !perfetto->out->failed;
 }
 
+/* Encoding is concurrent, writing in the order of the source. Lanes that are not in time order are
+ * set aside instead, to be written at the end. */
 static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
                        struct error *err)
 {
@@ -612,6 +620,7 @@ static bool write_unsorted(struct perfetto *perfetto, struct error *err)
     return ok;
 }
 
+/* Derived rows have names of the catalog, so their strings were interned with the others. */
 static void put_run(const struct perfetto *perfetto, struct output *out, uint64_t track,
                     const struct row_event *run)
 {
@@ -724,6 +733,8 @@ static void release(struct perfetto *perfetto, unsigned workers)
     pthread_mutex_destroy(&perfetto->lock);
 }
 
+/* The preamble must come first, as events refer to its strings and tracks. Everything it allocates
+ * is released here, also on failure. */
 bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
                      const struct perfetto_options *options, struct output *out, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Dependencies of device profiles as flows: what set the semaphore, triggered the transfer or wrote
- * the data that something waited for. The order of a lane needs no arrow.
+ * Dependencies of device profiles as flows: from what set the semaphore, triggered the transfer or
+ * wrote the data to what waited for it. The order within a lane needs no arrow.
  */
 #include "export/perfetto_device.h"
 
@@ -63,7 +63,7 @@ static void places_free(struct places *places)
 static void add_end(const struct places *places, device_flow_list *flows, struct device_item item,
                     uint64_t id)
 {
-    if (item.kind == ITEM_TRANSFER) /* people see its block */
+    if (item.kind == ITEM_TRANSFER) /* its block is what is shown */
         item =
             (struct device_item){ITEM_BLOCK, 0, places->execution->transfers.items[item.index].run};
     const uint64_t *numbers = item.kind == ITEM_INSTRUCTION ? places->instructions[item.engine]

@@ -1,6 +1,6 @@
 /*
- * Inside export: of device profiles in a Perfetto trace, dependencies as flows, and what slices
- * did.
+ * Inside export: device profiles in a Perfetto trace: dependencies as flows, and the work of
+ * slices.
  */
 #ifndef KYMO_EXPORT_PERFETTO_DEVICE_H
 #define KYMO_EXPORT_PERFETTO_DEVICE_H
@@ -17,7 +17,7 @@ typedef ARRAY(struct device_flow) device_flow_list;
 
 /* By track and event. */
 void device_flows_find(device_flow_list *flows, const struct device_cores *cores);
-/* The first of an event, or where it would be. */
+/* The first flow of an event, or where it would be. */
 size_t device_flows_first(const device_flow_list *flows, uint32_t track, uint64_t event);
 
 #endif

@@ -55,7 +55,7 @@ bool gpu_has_lane(const struct catalog *catalog, const struct location *location
            (track->lane == LANE_STREAM || track->lane == LANE_COUNTER);
 }
 
-/* Stages are numbered behind the queues. */
+/* Stages are numbered after the queues. */
 static uint64_t stage_id(const struct catalog *catalog, enum stage_kind kind)
 {
     return catalog->tracks.count + kind + 1;
@@ -195,6 +195,8 @@ static void put_arg(struct output *out, const struct catalog *catalog, const str
     output_discard(&value);
 }
 
+/* Ids are tracks plus one, as 0 means none in these messages. The step is an extra field with a
+ * text, since the message has no number for it. */
 void gpu_put_stage(struct output *out, const struct catalog *catalog,
                    const struct location *locations, const struct gpu_stage *stage)
 {

@@ -1,7 +1,7 @@
 /*
- * Inside export: GPU work in a Perfetto trace as render stages and counters, the packets that its
- * views of GPUs read. Ids of queues, contexts and counters are numbers of tracks plus one: 0 means
- * none.
+ * Inside export: GPU work in a Perfetto trace as render stages and counters, the packets that
+ * Perfetto's GPU views read. Ids of queues, contexts and counters are numbers of tracks plus one: 0
+ * means none.
  */
 #ifndef KYMO_EXPORT_PERFETTO_GPU_H
 #define KYMO_EXPORT_PERFETTO_GPU_H
@@ -11,7 +11,7 @@
 /* Fields of a packet. */
 enum { PACKET_GPU_COUNTERS = 52, PACKET_GPU_STAGE = 53 };
 
-/* Whether work of the lane is written so: streams and counters of GPUs. */
+/* Whether the lane's work is written this way: streams and counters of GPUs. */
 bool gpu_has_lane(const struct catalog *catalog, const struct location *locations, uint32_t lane);
 
 /* Members of interned data: the streams as queues, kinds of work as stages, processes as contexts.

@@ -1,5 +1,5 @@
 /*
- * `kymo show-session`: the notifications of an NTFF file as they are, unit by unit.
+ * `kymo show-session`: the raw notifications of an NTFF file, unit by unit.
  */
 #include "analyze/device/device.h"
 #include "base/wire/wire.h"
@@ -32,7 +32,7 @@ static const char *step_name(uint32_t step)
     return device_step_name((enum collective_step)step);
 }
 
-/* "START", or what DMA engines call it. */
+/* "START", or the DMA engines' word for it. */
 static const char *phase_name(const struct notification *item)
 {
     if (item->type == NOTIFICATION_TRACE_DMA)
@@ -40,6 +40,7 @@ static const char *phase_name(const struct notification *item)
     return item->phase == PHASE_START ? "START" : item->phase == PHASE_END ? "END" : "POINT";
 }
 
+/* The completion of a DMA transfer gets a line of its own, with the CRC of its data. */
 static void put_item_text(struct output *out, enum section section, const struct notification *item)
 {
     output_format(out, "  %12" PRIu64 " %s ", item->time, phase_name(item));
@@ -137,6 +138,8 @@ static bool order_before(const void *a, const void *b, const void *context)
     return x->execution != y->execution ? x->execution < y->execution : x->unit < y->unit;
 }
 
+/* A damaged block is added to the loss and skipped; its neighbors are shown. A title or object
+ * begins when the execution or unit changes. */
 static void put_block(struct shown *shown, const struct order *order,
                       const struct ntff_block *block)
 {
@@ -172,6 +175,8 @@ static void put_block(struct shown *shown, const struct order *order,
     }
 }
 
+/* Blocks are written as they fill, in any order of units: they are sorted first. One buffer serves
+ * all of them. */
 static void put_section(const struct ntff *ntff, enum section section, struct output *out,
                         struct json *json, struct ntff_loss *loss)
 {
@@ -198,7 +203,8 @@ static void put_section(const struct ntff *ntff, enum section section, struct ou
     mem_free(shown.items);
 }
 
-/* Of an execution, on average: four ticks are a cycle of the core, two one of the Tensor engine. */
+/* Averages of an execution: four ticks are a cycle of the core, two a cycle of the Tensor
+ * engine. */
 static uint64_t cycles_of(const struct ntff *ntff)
 {
     size_t count;
@@ -274,6 +280,8 @@ static void put_executions_json(struct json *json, const struct ntff *ntff)
     json_close(json, ']');
 }
 
+/* Sections that are not requested are absent, not empty. *loss gets what was damaged, in the file
+ * as a whole and in blocks. */
 void export_session_json(const struct ntff *ntff, const struct show_options *options,
                          struct output *out, struct ntff_loss *loss)
 {

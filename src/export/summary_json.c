@@ -167,6 +167,8 @@ static void put_counters(struct json *json, const struct analysis *analysis)
     json_close(json, ']');
 }
 
+/* The order of keys is part of the format. All rows of the rankings are written, not only those
+ * that the text shows. */
 void put_summary(struct json *json, const struct analysis *analysis)
 {
     const struct summary *summary = &analysis->summary;

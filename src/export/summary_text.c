@@ -35,9 +35,9 @@ static void put_overview(const struct analysis *analysis, const struct text_styl
     const struct catalog *catalog = analysis->catalog;
     const struct summary *summary = &analysis->summary;
     char events[QUANTITY_SIZE], span[QUANTITY_SIZE], when[QUANTITY_SIZE];
-    output_format(out, "%s%s events over %s%s", style->coloured ? "\033[1m" : "",
+    output_format(out, "%s%s events over %s%s", style->colored ? "\033[1m" : "",
                   format_count(summary->events, events), format_ps(summary->span_ps, span),
-                  style->coloured ? "\033[0m" : "");
+                  style->colored ? "\033[0m" : "");
     uint64_t dropped = catalog_drops(catalog).dropped;
     if (dropped > 0)
         output_format(out, ", %s more dropped", format_count(dropped, events));
@@ -63,6 +63,8 @@ static void add_step_row(struct table *table, const char *name, const struct dis
     table_ps(table, d->max * 1e3);
 }
 
+/* Says where steps come from, since figures of guessed ones are worth less. Without steps it says
+ * how to get them. */
 static void put_steps(const struct analysis *analysis, const struct text_style *style,
                       struct output *out)
 {
@@ -90,6 +92,8 @@ static void put_steps(const struct analysis *analysis, const struct text_style *
     table_end(&table, style, out);
 }
 
+/* Busy time and the sum over streams differ where streams run at the same time. Delays are from
+ * launch to start, if launches are linked. */
 static void put_devices(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {
@@ -141,6 +145,7 @@ static void put_source(struct table *table, const struct ranked *entry)
         table_text(table, entry->op_name);
 }
 
+/* Profiles without operations, such as PyTorch's, get no table instead of an empty one. */
 static void put_operations(const struct analysis *analysis, const struct text_style *style,
                            struct output *out)
 {
@@ -169,7 +174,7 @@ static void put_operations(const struct analysis *analysis, const struct text_st
     put_omitted(shown, list->count, out);
 }
 
-/* Those with device work, of which the backward pass of what a forward pass called is a part. */
+/* Only operators with device work, which includes the backward pass of what they called. */
 static void put_operators(const char *heading, const char *kind, const operator_list *list,
                           const struct text_style *style, struct output *out)
 {
@@ -250,6 +255,7 @@ static void put_host_events(const struct summary *summary, const struct text_sty
     put_omitted(shown, summary->host_events.count, out);
 }
 
+/* By busy time, since hundreds of idle threads are usual in frameworks. */
 static void put_threads(const struct analysis *analysis, const struct text_style *style,
                         struct output *out)
 {

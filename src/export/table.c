@@ -155,19 +155,21 @@ static size_t *fit_columns(const struct table *table, size_t line_width)
     return widths;
 }
 
+/* Columns can be sized only when all cells are known, so rows are kept until here. Frees the cells;
+ * the table must not be used afterward. */
 void table_end(struct table *table, const struct text_style *style, struct output *out)
 {
     size_t columns = table->column_count;
     assert(columns > 0);
     size_t *widths = fit_columns(table, style->width);
     struct line line = {.out = out};
-    output_text(out, style->coloured ? "\033[2m" : "");
+    output_text(out, style->colored ? "\033[2m" : "");
     for (size_t c = 0; c < columns; c++)
         put_cell(&line, &table->columns[c], table->columns[c].title, widths[c]);
-    output_text(out, style->coloured ? "\033[0m\n" : "\n");
+    output_text(out, style->colored ? "\033[0m\n" : "\n");
     for (size_t i = 0; i < table->cells.count; i++) {
         size_t c = i % columns;
-        bool is_dim = style->coloured && !table->cells.items[i];
+        bool is_dim = style->colored && !table->cells.items[i];
         if (c == 0)
             line.blanks = 0;
         output_text(out, is_dim ? "\033[2m" : "");

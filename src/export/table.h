@@ -11,7 +11,7 @@
 enum digit_groups { DIGITS_PLAIN, DIGITS_OF_UNITS /* "Total (ns)" */, DIGITS_OF_ALL };
 
 struct text_style {
-    bool coloured;
+    bool colored;
     size_t width; /* of a line, in characters */
     size_t top;   /* rows shown of a ranking */
     enum digit_groups digits;

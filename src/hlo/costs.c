@@ -1,6 +1,7 @@
 /*
- * Costs of instructions: bytes, and what calls, loops and conditions make of the costs of what they
- * call. Computations are gone through with those they call first, so that none is visited twice.
+ * Costs of instructions: bytes, and how calls, loops and conditions combine the costs of the
+ * computations they call. Callees are visited before their callers, so that no computation is
+ * visited twice.
  */
 #include "hlo/costs.h"
 
@@ -66,8 +67,8 @@ static int64_t from_operand(const struct hlo_module *module, const struct hlo_in
     return sum;
 }
 
-/* What starts something returns its operands and its results; libraries' calls, also memory that
- * they worked in. */
+/* Asynchronous starts return their operands as well as their results; library calls also return
+ * their workspace. */
 static int64_t result_bytes(const struct hlo_instruction *at)
 {
     const struct hlo_shape *shape = &at->shape;
@@ -91,6 +92,8 @@ static bool is_end(enum hlo_opcode opcode)
            opcode == HLO_OP_SEND_DONE || opcode == HLO_OP_RECV_DONE;
 }
 
+/* Counts only the elements that are touched: a slice reads its result's size and an update writes
+ * in place, so neither costs the whole array as other operations do. */
 static void cost_bytes(const struct hlo_module *module, const struct hlo_instruction *at,
                        struct hlo_cost *cost)
 {
@@ -110,7 +113,7 @@ static void cost_bytes(const struct hlo_module *module, const struct hlo_instruc
         cost->bytes_written = hlo_bytes(operand_shape(module, at, 1), 0);
         cost->bytes_read = from_operand(module, at, 1);
         return;
-    case HLO_OP_SCATTER: /* what is combined with the updates is read and written */
+    case HLO_OP_SCATTER: /* the elements combined with the updates are read and written */
         update = from_operand(module, at, at->operand_count - at->operand_count / 2);
         cost->bytes_written = update;
         cost->bytes_read =
@@ -127,7 +130,7 @@ static void cost_bytes(const struct hlo_module *module, const struct hlo_instruc
     }
 }
 
-/* --- what calls others --- */
+/* --- instructions that call computations --- */
 
 static struct hlo_cost from_sum(const struct cost_sum *sum)
 {
@@ -170,7 +173,7 @@ static void cost_while(const struct costing *costing, const struct hlo_instructi
         is_known ? times(add_saturated(body->bytes_written, condition->bytes_written), trips) : -1;
 }
 
-/* The most that a branch costs. */
+/* The cost of the most expensive branch. */
 static void cost_conditional(const struct costing *costing, const struct hlo_instruction *at,
                              struct hlo_cost *cost)
 {
@@ -213,6 +216,8 @@ static void cost_plain(const struct costing *costing, const struct hlo_instructi
     cost_bytes(costing->module, at, cost);
 }
 
+/* What remains NAN or -1 stays unknown: callers show nothing rather than a guess. The costs of
+ * callees must have been summed before. */
 static void cost_instruction(struct costing *costing, const struct hlo_instruction *at,
                              struct hlo_cost *cost)
 {
@@ -257,6 +262,8 @@ static void add_to_sum(struct cost_sum *sum, const struct hlo_cost *cost)
     }
 }
 
+/* Computations are visited after those they call, so one pass is enough. Those in a circle of calls
+ * have no place in that order; their costs stay unknown, as do calls of them. */
 struct hlo_cost *hlo_costs(const struct hlo_module *module)
 {
     size_t count = module->computations.count;

@@ -1,5 +1,5 @@
 /*
- * Inside hlo: what costs are worked out from.
+ * Inside hlo: what costs are computed from.
  */
 #ifndef KYMO_HLO_COSTS_H
 #define KYMO_HLO_COSTS_H
@@ -10,7 +10,7 @@
 struct cost_sum {
     double flops, matrix_flops, xla_flops;
     int64_t bytes_read, bytes_written; /* -1: unknown */
-    const char *matrix_type;           /* of the largest matrix product in it */
+    const char *matrix_type;           /* of its largest matrix product */
     double matrix_largest;
 };
 
@@ -35,8 +35,8 @@ const struct hlo_shape *operand_shape(const struct hlo_module *module,
 /* The first of a tuple, or the shape itself. */
 const struct hlo_shape *first_shape(const struct hlo_shape *shape);
 
-/* Multiplications and additions of a dot, of a convolution, and of libraries' calls for these; NAN
- * when it is none or its numbers are not sound. The type is that of what is multiplied. */
+/* Multiplications and additions of a dot, a convolution, or a library call for one of them; NAN for
+ * other instructions and for inconsistent numbers. The type is that of the factors. */
 double matrix_flops_of(const struct hlo_module *module, const struct hlo_instruction *at,
                        const char **type);
 /* As XLA's cost analysis for GPUs counts. */

@@ -8,10 +8,11 @@
 
 enum {
     LONGEST_EXPRESSION = 1000000, /* where XProf cuts them */
-    ANNOTATED = 5,                /* every so many operands of a long list, their number */
+    ANNOTATED = 5,                /* in long lists, every fifth operand is numbered */
 };
 
-/* A computation that only wraps one instruction around its parameters: the text tells of that. */
+/* The instruction in a computation that only passes its parameters to it: the text shows that
+ * one. */
 static const struct hlo_instruction *wrapped(const struct hlo_module *module,
                                              const struct hlo_instruction *at)
 {
@@ -33,7 +34,7 @@ static const struct hlo_instruction *wrapped(const struct hlo_module *module,
     return root;
 }
 
-/* How instructions are told. */
+/* How instructions are written. */
 struct style {
     const char *sign;  /* before names */
     bool with_shapes;  /* of operands */
@@ -80,6 +81,8 @@ static void put_configuration(struct output *out, const struct hlo_instruction *
     output_char(out, '"');
 }
 
+/* An asynchronous instruction around a single operation is written as that operation with a suffix,
+ * as XLA writes it: "all-gather-start", with the attributes at the start only. */
 static void put_instruction(struct output *out, const struct hlo_module *module,
                             const struct hlo_instruction *at, const struct style *style)
 {
@@ -113,7 +116,7 @@ static void put_instruction(struct output *out, const struct hlo_module *module,
 void hlo_put_expression(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at)
 {
-    assert(out->fd < 0); /* else what is to be cut may have been written */
+    assert(out->fd < 0); /* otherwise the text to be cut may already have been written */
     size_t start = out->size;
     put_instruction(out, module, at,
                     &(struct style){.sign = "%",
@@ -170,6 +173,7 @@ static void put_signature(struct output *out, const struct hlo_module *module,
     array_free(&parameters);
 }
 
+/* Instructions in the order of the schedule, which may differ from that of the file. */
 static void put_computation(struct output *out, const struct hlo_module *module, uint32_t number,
                             const struct style *style, bool is_short)
 {

@@ -1,5 +1,5 @@
 /*
- * Fields of messages by number, for those that are read once.
+ * Fields of messages by number, for fields that are read once.
  */
 #include "hlo/module.h"
 

@@ -1,6 +1,7 @@
 /*
- * Floating-point operations: what the program asks for. Each counts one, also a comparison or a
- * transcendental function; moving, selecting and converting values, and work on integers, none.
+ * Floating-point operations that the program asks for. Each counts one, including comparisons and
+ * transcendental functions; moving, selecting and converting values, and integer work, count
+ * nothing.
  */
 #include "hlo/costs.h"
 
@@ -114,6 +115,8 @@ static double reduction_flops(const struct costing *costing, const struct hlo_in
     }
 }
 
+/* NAN for operations that matrix_flops_of counts and for those whose work cannot be derived from
+ * shapes; 0 for operations that only move data. */
 double flops_of(const struct costing *costing, const struct hlo_instruction *at)
 {
     const struct hlo_module *module = costing->module;

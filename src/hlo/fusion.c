@@ -1,8 +1,8 @@
 /*
  * Fusions: how much of each instruction in the body is needed, and what that costs. From the result
- * backwards, the share of an instruction's elements that is used is the sum of the shares of its
- * uses. Elementwise uses at the same place share one computation of the element: they are told by
- * their "roots", the first instructions whose elements are at other places.
+ * backward, the share of an instruction's elements that is used is the sum of the shares of its
+ * uses. Elementwise uses at the same place share one computation of the element: they are
+ * identified by their "roots", the first instructions whose elements are at other places.
  */
 #include "hlo/costs.h"
 
@@ -13,7 +13,7 @@ enum { MOST_ROOTS = 64 }; /* of one instruction; with more, it is its own root *
 /* What the result needs of an instruction. */
 struct need {
     double share;    /* of its elements, more than 1 when some are computed again */
-    double as_root;  /* the part of it by uses at other places */
+    double as_root;  /* the part due to uses at other places */
     uint32_t *roots; /* sorted */
     uint32_t root_count;
     bool is_collapsed; /* it had too many roots */
@@ -183,7 +183,7 @@ static int64_t bytes_written(const struct body *body)
     return sum;
 }
 
-/* What is needed is counted once, whatever a kernel computes again. */
+/* Needed elements are counted once, even if a kernel recomputes them. */
 static void add_flops(const struct costing *costing, const struct body *body, struct hlo_cost *cost)
 {
     double largest = 0;
@@ -203,7 +203,7 @@ static void add_flops(const struct costing *costing, const struct body *body, st
     }
 }
 
-/* XLA counts of a custom fusion around a gather or scatter that alone. */
+/* In a custom fusion around a gather or scatter, XLA counts only that instruction. */
 static const struct hlo_cost *custom_core(const struct costing *costing, const struct body *body,
                                           const struct hlo_instruction *fusion)
 {

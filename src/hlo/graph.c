@@ -71,7 +71,7 @@ static void users_free(struct users *users)
     mem_free(users->items);
 }
 
-/* What is being gone through, breadth first. */
+/* The state of a breadth-first walk. */
 struct walk {
     const struct hlo_module *module;
     const struct hlo_computation *computation;
@@ -95,7 +95,7 @@ static void visit(struct walk *walk, uint32_t index, uint32_t distance)
         .instruction = walk->computation->first + index, .distance = distance};
 }
 
-/* A bitcast is no step. */
+/* A bitcast does not count as a step. */
 static uint32_t step_to(const struct walk *walk, uint32_t index, uint32_t distance)
 {
     return walk->first[index].opcode == HLO_OP_BITCAST ? distance : distance + 1;
@@ -161,6 +161,8 @@ static void add_edges(struct walk *walk)
     }
 }
 
+/* An instruction takes precedence over a computation of the same name. A computation too large to
+ * show is cut by its schedule, or on request to what surrounds its root. */
 bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
                     const struct hlo_graph_options *options, struct error *err)
 {
@@ -172,7 +174,7 @@ bool hlo_graph_make(struct hlo_graph *graph, const struct hlo_module *module,
                                          : hlo_find_computation(module, options->name);
     }
     if (computation == HLO_NONE)
-        return error_set(err, "the module has no instruction and no computation %.*s",
+        return error_set(err, "the module has no instruction or computation named %.*s",
                          (int)options->name.size, options->name.data);
     struct walk walk = {
         .module = module,
@@ -236,12 +238,14 @@ static void put_users(struct json *json, const struct walk *walk, uint32_t index
     array_free(&open);
 }
 
-bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, struct text name,
-                         struct error *err)
+/* Needs neither a graph nor a layout, only the users within one computation. */
+bool hlo_neighbors_json(struct output *out, const struct hlo_module *module, struct text name,
+                        struct error *err)
 {
     uint32_t index = hlo_find_instruction(module, name);
     if (index == HLO_NONE)
-        return error_set(err, "the module has no instruction %.*s", (int)name.size, name.data);
+        return error_set(err, "the module has no instruction named %.*s", (int)name.size,
+                         name.data);
     const struct hlo_instruction *at = &module->instructions.items[index];
     struct walk walk = {.module = module,
                         .computation = &module->computations.items[at->computation]};

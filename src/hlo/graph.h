@@ -1,7 +1,7 @@
 /*
  * Graphs of a module: an instruction with those near it, or a computation. Instructions are nodes,
- * operands edges; what an instruction calls is named by it and is a graph of its own. Only what is
- * shown is laid out.
+ * operands edges; a computation that an instruction calls is named in its node and is a graph of
+ * its own. Only nodes that are shown are laid out.
  */
 #ifndef KYMO_HLO_GRAPH_H
 #define KYMO_HLO_GRAPH_H
@@ -13,8 +13,8 @@ struct hlo_graph_options {
     uint32_t radius;     /* steps from an instruction to those shown */
     uint32_t most_nodes; /* 0: HLO_GRAPH_NODES */
     uint32_t first;      /* of a computation that has more: the first shown, as it executes */
-    bool is_near_root;   /* of a computation that has more: what is near its root instead */
-    bool with_bodies;    /* DOT: fusions with what is in them */
+    bool is_near_root;   /* of a computation that has more: those near its root instead */
+    bool with_bodies;    /* DOT: fusions with their bodies */
     bool with_metadata;  /* DOT: where nodes come from */
 };
 enum { HLO_GRAPH_NODES = 1000 };
@@ -57,9 +57,10 @@ void hlo_graph_json(struct output *out, const struct hlo_module *module,
 /* For Graphviz. */
 void hlo_graph_dot(struct output *out, const struct hlo_module *module,
                    const struct hlo_graph *graph, const struct hlo_graph_options *options);
-/* {"operand_names": [], "consumer_names": []}: an instruction's neighbours, those behind elements
- * of tuples instead of these; as XProf's adj_nodes. False when nothing has that name. */
-bool hlo_neighbours_json(struct output *out, const struct hlo_module *module, struct text name,
-                         struct error *err);
+/* {"operand_names": [], "consumer_names": []}: an instruction's neighbors as in XProf's adj_nodes;
+ * elements of tuples are skipped in favor of the instructions behind them. False when nothing has
+ * that name. */
+bool hlo_neighbors_json(struct output *out, const struct hlo_module *module, struct text name,
+                        struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Where the nodes of a graph go: in rows, each below its operands, in an order in which few edges
- * cross. The cost is that of the nodes and edges, times a fixed number of passes.
+ * cross. The time is linear in nodes and edges, for a fixed number of passes.
  */
 #include "hlo/graph.h"
 
@@ -21,7 +21,7 @@ struct layout {
     uint32_t *layer_starts; /* in order */
     uint32_t *starts[2];    /* by node: its edges as a user, as an operand */
     uint32_t *ends[2];      /* the nodes at their other ends */
-    double *wanted;         /* by node: where its neighbours are */
+    double *wanted;         /* by node: where its neighbors are */
 };
 
 static void collect_edges(struct layout *layout, int side)
@@ -131,7 +131,7 @@ static void find_order(struct layout *layout)
             sort_layer(layout, pass % 2 ? layout->layers - 1 - i : i, (int)(pass % 2));
 }
 
-/* Each node where its neighbours are, as far as those before it in the row leave room. */
+/* Each node where its neighbors are, as far as those before it in the row leave room. */
 static void shift_layer(struct layout *layout, uint32_t layer, int side)
 {
     struct hlo_graph_node *nodes = layout->graph->nodes.items;
@@ -150,11 +150,13 @@ static void shift_layer(struct layout *layout, uint32_t layer, int side)
         nodes[at].x = x;
         left = x + half + GAP;
     }
-    /* What was pushed aside is shared by the whole row. */
+    /* The resulting shift is spread over the whole row. */
     for (uint32_t i = first; i < end; i++)
         nodes[layout->order[i]].x += moved / (end - first);
 }
 
+/* Starts with rows packed from the left, then shifts each toward its neighbors, alternately from
+ * the top and from the bottom. Finally x counts from the leftmost edge. */
 static void find_positions(struct layout *layout)
 {
     struct hlo_graph *graph = layout->graph;
@@ -182,6 +184,7 @@ static void find_positions(struct layout *layout)
     graph->height = layout->layers ? layout->layers * (double)(2 * LINE + ROW_GAP) - ROW_GAP : 0;
 }
 
+/* Widths are estimated from the length of names, as fonts are not known here. */
 void hlo_graph_layout(struct hlo_graph *graph, const struct hlo_module *module)
 {
     struct layout layout = {.graph = graph, .count = (uint32_t)graph->nodes.count};

@@ -11,6 +11,8 @@ static struct text scratch_text(const struct output *scratch)
     return (struct text){scratch->data, scratch->size};
 }
 
+/* "id" is the instruction's index in the module, not the node's: it stays the same in every graph
+ * of the module. The scratch output is reused by all nodes. */
 static void put_node(struct json *json, struct output *scratch, const struct hlo_module *module,
                      const struct hlo_graph_node *node)
 {
@@ -63,6 +65,7 @@ static void put_edge(struct json *json, const struct hlo_graph *graph,
     json_close_row(json, '}');
 }
 
+/* Everything is written without indentation: this goes to a browser, not to a reader. */
 void hlo_graph_json(struct output *out, const struct hlo_module *module,
                     const struct hlo_graph *graph)
 {
@@ -107,6 +110,8 @@ void hlo_graph_json(struct output *out, const struct hlo_module *module,
 
 /* --- Graphviz --- */
 
+/* One color per kind of work, so that communication, matrix products and data movement stand out
+ * before names are read. */
 static const char *fill_of(const struct hlo_instruction *at)
 {
     if (hlo_kind_of(at->opcode) == HLO_COLLECTIVE)
@@ -193,7 +198,7 @@ static void put_dot_node(struct output *out, struct output *scratch,
     output_format(out, "\", fillcolor=\"%s\"%s];\n", fill_of(at), is_center ? ", penwidth=3" : "");
 }
 
-/* What is in a fusion, as a cluster; its result leads to the fusion. */
+/* The body of a fusion, as a cluster with an edge from its result to the fusion. */
 static void put_body(struct output *out, struct output *scratch, const struct hlo_module *module,
                      const struct hlo_graph_node *node, bool with_metadata)
 {
@@ -221,6 +226,8 @@ static void put_body(struct output *out, struct output *scratch, const struct hl
         output_format(out, "  n%u -> n%u [style=dashed];\n", body->root, node->instruction);
 }
 
+/* Nodes are named by their instruction's index, which is unique across computations, so that bodies
+ * of fusions can be linked to them. Operands from MOST_OPERANDS on get no edge. */
 void hlo_graph_dot(struct output *out, const struct hlo_module *module,
                    const struct hlo_graph *graph, const struct hlo_graph_options *options)
 {

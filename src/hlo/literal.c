@@ -118,12 +118,15 @@ static bool has_literal(uint32_t type)
     return type < LITERAL_TYPES && elements_of[type].field != 0;
 }
 
+/* The file states a shape and elements separately, and either may be wrong: both are checked
+ * against the constant's shape, and the size against the file's before anything is allocated. The
+ * result lives in the arena. */
 uint8_t *hlo_literal_read(struct arena *memory, struct pb_reader in, const struct hlo_shape *shape,
                           struct error *err)
 {
     struct hlo_shape own;
     uint64_t count = (uint64_t)hlo_elements(shape), size = (uint64_t)(in.end - in.at);
-    /* An element takes a byte of the file at least. */
+    /* An element takes at least one byte of the file. */
     if (count > size) {
         error_set(err, "the literal has fewer elements than its shape");
         return NULL;
@@ -134,13 +137,13 @@ uint8_t *hlo_literal_read(struct arena *memory, struct pb_reader in, const struc
         (own.rank > 0 &&
          memcmp(own.dimensions, shape->dimensions, own.rank * sizeof *own.dimensions) != 0) ||
         !read_order(&own, order)) {
-        error_set(err, "the literal's shape is not that of the constant");
+        error_set(err, "the literal's shape differs from the constant's");
         return NULL;
     }
     struct elements elements = {.limit = count, .width = hlo_type_bits(own.type) / 8};
     elements.data = arena_alloc(memory, count * elements.width + 8);
     if (!collect(&elements, in, own.type) || elements.count != count) {
-        error_set(err, "the literal's elements are not those of its shape");
+        error_set(err, "the literal's elements do not match its shape");
         return NULL;
     }
     bool is_ordered = true;

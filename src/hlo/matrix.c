@@ -1,5 +1,5 @@
 /*
- * Matrix products: dots, convolutions, and the calls of libraries that they become.
+ * Matrix products: dots, convolutions, and the library calls they become.
  */
 #include "hlo/costs.h"
 
@@ -117,7 +117,7 @@ static double positions_of(const struct window_dimension *at, int64_t shift)
         return 0;
     if (at->base_dilation == 1)
         return (double)(to - from);
-    /* Every so many outputs, once one has been found. */
+    /* The outputs repeat with a period, once the first is found. */
     int64_t a = at->stride, b = at->base_dilation;
     while (b != 0) {
         int64_t rest = a % b;
@@ -131,7 +131,7 @@ static double positions_of(const struct window_dimension *at, int64_t shift)
     return 0;
 }
 
-/* Pairs of a kernel's place and an output that meet an element of the input. */
+/* Pairs of a position in the kernel and an output that meet an element of the input. */
 static double valid_positions(const struct window_dimension *at)
 {
     const int64_t limit = INT32_MAX;
@@ -151,6 +151,8 @@ static double shape_dimension(const struct hlo_shape *shape, int64_t dimension)
     return dimensions_product(shape, &dimension, 1);
 }
 
+/* Counts only products with elements that exist: positions in the padding and between dilated
+ * elements cost nothing. NAN when the numbers contradict each other. */
 static double convolution_flops(const struct hlo_instruction *at, struct convolution of)
 {
     struct pb_reader numbers = hlo_message(at->bytes, HLO_CONVOLUTION);
@@ -193,9 +195,9 @@ static double convolution_flops(const struct hlo_instruction *at, struct convolu
     return i == input_count ? per_product(of.input->type) * product : NAN;
 }
 
-/* --- calls of libraries --- */
+/* --- library calls --- */
 
-/* cuDNN's calls have the numbers of the forward convolution, whichever of its arrays they make. */
+/* cuDNN calls have the numbers of the forward convolution, whichever of its arrays they compute. */
 static double cudnn_convolution(const struct hlo_module *module, const struct hlo_instruction *at,
                                 struct text target)
 {
@@ -210,7 +212,7 @@ static double cudnn_convolution(const struct hlo_module *module, const struct hl
 }
 
 /* Attention: the products of queries with keys and of weights with values, all of one size;
- * backwards, the first again and a gradient for each of the four factors. */
+ * backward, the first again and a gradient for each of the four factors. */
 static double attention_flops(const struct hlo_module *module, const struct hlo_instruction *at,
                               struct text target, struct text config)
 {
@@ -241,7 +243,7 @@ static double call_flops(const struct hlo_module *module, const struct hlo_instr
     return NAN;
 }
 
-/* Dots may be told to multiply in another type than they are given. */
+/* Dots may name an algorithm that multiplies in a type other than that of their operands. */
 static const char *algorithm_type(const struct hlo_instruction *at)
 {
     static const char *const types[] = {NULL,   "f8",   "f8",   "f16",  "f16", "bf16", "bf16",
@@ -251,6 +253,8 @@ static const char *algorithm_type(const struct hlo_instruction *at)
                                                                                 : NULL;
 }
 
+/* Sets *type only if the work is known. A dot may name an algorithm that multiplies in another type
+ * than its operands have; that type decides which peak it is compared with. */
 double matrix_flops_of(const struct hlo_module *module, const struct hlo_instruction *at,
                        const char **type)
 {

@@ -55,7 +55,7 @@ static struct hlo_allocation read_allocation(struct pb_reader in)
     return allocation;
 }
 
-/* A buffer whose instruction is there; what it is assigned to is found afterwards. */
+/* A buffer whose instruction exists; its allocation is found afterward. */
 static bool read_buffer(struct hlo_memory *memory, const struct hlo_module *module,
                         struct pb_reader in)
 {
@@ -139,7 +139,8 @@ static struct hlo_buffer *event_buffer(const struct hlo_memory *memory, struct p
     return buffer_of(memory, hlo_number(event, 2));
 }
 
-/* Whether the trace is that of a temporary allocation of the space: its first event's. */
+/* Whether the trace belongs to a temporary allocation in the memory space, judged by its first
+ * event. */
 static bool is_of_temporary(const struct hlo_memory *memory, struct pb_reader trace)
 {
     struct pb_field field;
@@ -192,11 +193,11 @@ struct heap {
     struct hlo_memory *memory;
     int64_t bytes, unpadded_bytes;
     int64_t position, last; /* of events */
-    uint32_t allocation;    /* the only one that the trace is of */
-    bool is_second;         /* the time in which what lives at the peak is found */
+    uint32_t allocation;    /* the only one in the trace */
+    bool is_second;         /* the run that finds the buffers live at the peak */
 };
 
-/* Whose memory a buffer has; the way there is made shorter for the next time. */
+/* The buffer whose memory this one has; shortens the path for the next lookup. */
 static uint32_t owner_of(struct hlo_memory *memory, uint32_t index)
 {
     struct hlo_buffer *buffers = memory->buffers.items;
@@ -234,7 +235,7 @@ static bool release(struct heap *heap, struct hlo_buffer *buffer, struct error *
         owner->alive_since = 0;
         heap->bytes = sub_saturated(heap->bytes, owner->size);
         heap->unpadded_bytes = sub_saturated(heap->unpadded_bytes, owner->unpadded_size);
-        /* Memory that is used again is from then on the sharer's. */
+        /* Memory that is reused belongs to the sharer from then on. */
         if (owner->start >= 0 && owner->shown_as == HLO_NONE)
             owner->limit = heap->position;
     }
@@ -256,7 +257,7 @@ static bool share(struct heap *heap, struct hlo_buffer *buffer, struct pb_reader
         return error_set(err, "buffer %lld of the module's memory shares with itself",
                          (long long)buffer->id);
     buffer->shares_with = (uint32_t)(with - memory->buffers.items);
-    /* Memory that was free is used again, from now on for the sharer. */
+    /* Memory that was free is reused, and belongs to the sharer from now on. */
     if (++memory->buffers.items[owner].references == 1) {
         memory->buffers.items[owner].shown_as = index;
         buffer->start = heap->position;
@@ -266,6 +267,8 @@ static bool share(struct heap *heap, struct hlo_buffer *buffer, struct pb_reader
     return true;
 }
 
+/* The first run records sizes before each event; the second stops at the peak and records nothing.
+ * Events of buffers that are not in the module are counted as positions only. */
 static bool run_event(struct heap *heap, struct pb_reader event, struct error *err)
 {
     struct hlo_memory *memory = heap->memory;
@@ -280,7 +283,7 @@ static bool run_event(struct heap *heap, struct pb_reader event, struct error *e
     if (heap->allocation == HLO_NONE)
         heap->allocation = buffer->allocation;
     if (heap->allocation != buffer->allocation)
-        return error_set(err, "a trace of the module's memory is of several allocations");
+        return error_set(err, "a trace of the module's memory covers several allocations");
     switch (hlo_number(event, 1)) {
     case EVENT_ALLOCATE:
         buffer->references++;
@@ -326,8 +329,8 @@ static bool lived_before(const void *a, const void *b, const void *context)
            memory->buffers.items[*(const uint32_t *)b].alive_since;
 }
 
-/* Those that live after the event of the peak, in the order in which they came to live; a buffer
- * that others share is shown as the one that uses it. */
+/* Those live after the event of the peak, in the order in which they became live; a buffer that
+ * others share is shown as the one that uses it. */
 static void add_peak(struct hlo_memory *memory)
 {
     size_t first = memory->peak.count;
@@ -345,6 +348,8 @@ static void add_peak(struct hlo_memory *memory)
     }
 }
 
+/* Runs twice, as the peak is known only at the end of the first run and keeping the live set of
+ * every event would take quadratic memory. */
 static bool simulate(struct hlo_memory *memory, struct pb_reader trace, struct error *err)
 {
     struct heap heap = {.memory = memory, .allocation = HLO_NONE};
@@ -360,7 +365,7 @@ static bool simulate(struct hlo_memory *memory, struct pb_reader trace, struct e
     *array_push(&memory->heap_bytes) = heap.bytes;
     *array_push(&memory->unpadded_bytes) = heap.unpadded_bytes;
     *array_push(&memory->instructions) = (struct text){0};
-    /* What lived at the peak: the same again, up to there. Spans are kept. */
+    /* Find what was live at the peak: the same again, up to there. Lifetimes are kept. */
     struct hlo_buffer *before = mem_alloc(memory->buffers.count * sizeof *before);
     memcpy(before, memory->buffers.items, memory->buffers.count * sizeof *before);
     forget_run(memory);
@@ -373,7 +378,7 @@ static bool simulate(struct hlo_memory *memory, struct pb_reader trace, struct e
     return ok;
 }
 
-/* The largest buffer of an allocation stands for it. */
+/* An allocation is represented by its largest buffer. */
 static void add_permanent(struct hlo_memory *memory)
 {
     uint32_t *largest = mem_alloc((memory->allocations.count + 1) * sizeof *largest);

@@ -1,7 +1,7 @@
 /*
  * Memory that a module needs, as the compiler assigned it: which buffers live when, and which of
  * them at the peak. The heap is simulated from the compiler's trace of allocations; parameters,
- * results and constants live all the time. What belongs to threads is not in the device's memory.
+ * results and constants live all the time. Thread-local allocations are not in the device's memory.
  */
 #ifndef KYMO_HLO_MEMORY_H
 #define KYMO_HLO_MEMORY_H
@@ -19,7 +19,7 @@ enum hlo_memory_group {
 struct hlo_allocation {
     int64_t index, size, space;
     bool is_parameter, is_output, is_thread_local, is_constant, is_tuple;
-    bool is_permanent; /* the trace does not tell of it */
+    bool is_permanent; /* not in the trace */
     enum hlo_memory_group group;
     struct pb_reader bytes;
 };
@@ -44,23 +44,23 @@ struct hlo_memory {
     ARRAY(struct hlo_allocation) allocations; /* by index */
     ARRAY(struct hlo_buffer) buffers;
     struct idmap by_id; /* buffer's id -> index */
-    /* Before each event of the trace and after the last, without what lives all the time. */
+    /* Before each event of the trace and after the last, without permanent buffers. */
     ARRAY(int64_t) heap_bytes, unpadded_bytes;
-    ARRAY(struct text) instructions; /* that the events are of; the last is empty */
+    ARRAY(struct text) instructions;                        /* of the events; the last is empty */
     int64_t peak_bytes, peak_unpadded_bytes, peak_position; /* of the trace */
-    ARRAY(uint32_t) peak; /* buffers that live at the peak: first those that always do */
+    ARRAY(uint32_t) peak; /* buffers live at the peak, permanent ones first */
     int64_t permanent_bytes, total_bytes;
-    int64_t parameter_bytes, output_bytes, fixed_bytes; /* fixed: never used again for others */
+    int64_t parameter_bytes, output_bytes, fixed_bytes; /* fixed: never reused for others */
 };
 
 /* Of one memory space: 0 is the device's main memory. False when the trace contradicts itself. */
 bool hlo_memory_read(struct hlo_memory *memory, const struct hlo_module *module, int64_t space,
                      struct error *err);
 void hlo_memory_free(struct hlo_memory *memory);
-/* Whether an allocation is in the space and lives all the time; that of threads does not count. */
+/* Whether an allocation is in the memory space and permanent; thread-local ones do not count. */
 bool hlo_is_permanent(const struct hlo_memory *memory, const struct hlo_allocation *allocation);
 const char *hlo_memory_group_name(enum hlo_memory_group group);
-/* XProf's memory_viewer, whose fields have these names. Colours are of our own. */
+/* XProf's memory_viewer, whose fields have these names. The colors are our own. */
 void hlo_memory_json(struct output *out, const struct hlo_module *module,
                      const struct hlo_memory *memory);
 

@@ -63,7 +63,7 @@ static struct text place_text(struct output *scratch, const struct hlo_module *m
     return (struct text){scratch->data, scratch->size};
 }
 
-/* Callers, from the instruction outwards. */
+/* Callers, from the instruction outward. */
 static void put_frames(struct json *json, struct output *scratch, const struct hlo_module *module,
                        uint32_t frame)
 {
@@ -99,7 +99,7 @@ static void put_source(struct json *json, struct output *scratch, const struct h
     json_close(json, '}');
 }
 
-/* Of what lives at the peak: a buffer, or all small ones. */
+/* Live at the peak: a buffer, or all small ones together. */
 struct heap_object {
     const struct hlo_buffer *buffer; /* NULL: the small ones */
     int64_t size;
@@ -118,6 +118,7 @@ static bool is_larger(const void *a, const void *b, const void *context)
     return objects[*(const uint32_t *)a].size > objects[*(const uint32_t *)b].size;
 }
 
+/* Small buffers are merged into one object, as in XProf. The caller frees both lists. */
 static struct peak find_peak(const struct hlo_memory *memory)
 {
     struct peak peak = {
@@ -144,6 +145,7 @@ static struct peak find_peak(const struct hlo_memory *memory)
     return peak;
 }
 
+/* The names of fields and the form of the label are XProf's. */
 static void put_object(struct json *json, struct output *scratch, const struct hlo_module *module,
                        const struct hlo_memory *memory, const struct heap_object *object)
 {
@@ -254,6 +256,8 @@ static void put_spans(struct json *json, const struct hlo_memory *memory)
         json_close(json, '}');
 }
 
+/* The file may assign a buffer that no instruction of the module makes: then only its id and size
+ * are written. */
 static void put_assigned(struct json *json, struct output *scratch, const struct hlo_module *module,
                          const struct hlo_memory *memory, struct pb_reader assigned)
 {
@@ -309,6 +313,8 @@ static struct text common_shape(struct output *scratch, const struct hlo_memory 
     return (struct text){scratch->data, scratch->size};
 }
 
+/* Attributes have XProf's wording. The list of buffers is opened with its first item, since empty
+ * fields are left out. */
 static void put_lifetime(struct json *json, struct output *scratch, const struct hlo_module *module,
                          const struct hlo_memory *memory, const struct hlo_allocation *allocation)
 {
@@ -365,7 +371,7 @@ static void put_lifetimes(struct json *json, struct output *scratch,
         json_close(json, ']');
 }
 
-/* Hues as far apart as can be, in steps of the golden angle. */
+/* Hues as far apart as possible, in steps of the golden angle. */
 static void put_color(struct json *json, uint32_t number)
 {
     double hue = (double)(number % 1000) * 137.508;
@@ -418,7 +424,7 @@ static void put_container(struct json *json, const struct hlo_allocation *alloca
     json_close(json, '}');
 }
 
-/* When which part of an allocation that is shared over time belongs to whom. */
+/* Which buffer occupies which part of a shared allocation, and when. */
 static void put_blocks(struct json *json, struct output *scratch, const struct hlo_module *module,
                        const struct hlo_memory *memory)
 {
@@ -472,7 +478,7 @@ static int64_t config_number(const char *at, const char *end, const char *key)
     return value;
 }
 
-/* The most memory of the space that an instruction of a TPU uses while it runs. */
+/* The most memory of the space that a TPU instruction uses while it runs. */
 static int64_t scoped_bytes(struct text config, int64_t space)
 {
     static const char key[] = "\"used_scoped_memory_configs\":[";
@@ -504,6 +510,7 @@ static void put_scoped(struct json *json, const struct hlo_module *module, int64
     put_mib(json, "maxScopedVmemAllocationMib", most);
 }
 
+/* Permanent buffers are added to each size of the heap, as the trace does not contain them. */
 void hlo_memory_json(struct output *out, const struct hlo_module *module,
                      const struct hlo_memory *memory)
 {

@@ -1,5 +1,5 @@
 /*
- * HLO modules: what XLA compiles. A serialised HloProto (or HloModuleProto) becomes instructions
+ * HLO modules: what XLA compiles. A serialized HloProto (or HloModuleProto) becomes instructions
  * and computations that refer to each other by index; attributes that few instructions have are
  * read where they are used, from the instruction's bytes. Field numbers are those of hlo.proto and
  * xla_data.proto. The bytes must outlive the module.
@@ -12,14 +12,14 @@
 
 #define HLO_NONE UINT32_MAX
 
-/* --- fields of messages: a number that is not there is 0, a list is empty --- */
+/* --- fields of messages: missing numbers are 0, missing lists are empty --- */
 
 /* Repeated integers, packed or not: adds those of one field. */
 typedef ARRAY(int64_t) hlo_numbers;
 bool hlo_numbers_add(hlo_numbers *numbers, const struct pb_field *field);
 int64_t hlo_number(struct pb_reader in, uint32_t number);
 struct text hlo_text(struct pb_reader in, uint32_t number);
-/* The message of that field number; empty when there is none. */
+/* The message with that field number; empty if it is missing. */
 struct pb_reader hlo_message(struct pb_reader in, uint32_t number);
 /* Numbers of a list, `limit` of them at most; false when there are more or it is malformed. */
 bool hlo_list(struct pb_reader in, uint32_t number, uint32_t limit, int64_t *list, uint32_t *count);
@@ -114,27 +114,27 @@ struct hlo_shape {
     uint32_t rank;             /* dimensions of an array, elements of a tuple */
     const int64_t *dimensions; /* never negative */
     const struct hlo_shape *elements;
-    struct pb_reader layout;  /* without bytes when it has none */
+    struct pb_reader layout;  /* empty if it has none */
     struct pb_reader dynamic; /* of each dimension, whether it is dynamic; mostly empty */
 };
 
-/* "f32"; NULL for a number no type is known for. */
+/* "f32"; NULL for an unknown number. */
 const char *hlo_type_name(uint32_t type);
-/* Bits of an element; 0 for tuples, tokens and types that are not known. */
+/* Bits of an element; 0 for tuples, tokens and unknown types. */
 uint32_t hlo_type_bits(uint32_t type);
 bool hlo_type_is_float(uint32_t type); /* also complex numbers */
 bool hlo_shape_read(struct arena *memory, struct pb_reader in, struct hlo_shape *shape);
 /* Elements of an array; of a tuple, of all its arrays. Saturates. */
 int64_t hlo_elements(const struct hlo_shape *shape);
-/* Bytes without padding; pointer_bytes for each element of a tuple and nothing for what these
- * point to, or, when that is 0, the bytes of all arrays. */
+/* Bytes without padding; pointer_bytes for each element of a tuple and nothing for what those point
+ * to, or, when that is 0, the bytes of all arrays. */
 int64_t hlo_bytes(const struct hlo_shape *shape, uint32_t pointer_bytes);
 /* The element of the shape that a path of indices leads to, or NULL. */
 const struct hlo_shape *hlo_shape_at(const struct hlo_shape *shape, const int64_t *path,
                                      uint32_t count);
 
-/* The elements of an array's literal, in row-major order, in memory; NULL when they are not those
- * of the shape, or of a type whose elements are less than a byte. */
+/* The elements of an array's literal, in row-major order, in memory; NULL if they do not match the
+ * shape, or if elements are smaller than a byte. */
 uint8_t *hlo_literal_read(struct arena *memory, struct pb_reader in, const struct hlo_shape *shape,
                           struct error *err);
 
@@ -159,8 +159,8 @@ struct hlo_instruction {
     enum hlo_opcode opcode;
     uint32_t computation;
     uint32_t operand_count, callee_count, dimension_count;
-    uint32_t *operands; /* earlier instructions of its computation; HLO_NONE when not there */
-    uint32_t *callees;  /* computations; HLO_NONE when not there */
+    uint32_t *operands; /* earlier instructions of its computation; HLO_NONE if missing */
+    uint32_t *callees;  /* computations; HLO_NONE if missing */
     int64_t *dimensions;
     int64_t parameter, tuple_index;
     uint32_t schedule_index; /* in the order in which its computation executes */
@@ -175,7 +175,7 @@ struct hlo_computation {
     bool is_fused;         /* the body of a fusion, or called from one */
 };
 
-/* Where in the source an instruction comes from. */
+/* An instruction's position in the source. */
 struct hlo_frame {
     struct text file, function;
     uint32_t line, column;
@@ -196,11 +196,11 @@ struct hlo_module {
     uint32_t replicas, partitions; /* 0 when unknown */
     uint32_t *callees_first;       /* computations, each after those it calls */
     bool is_scheduled;
-    uint32_t ordered_count; /* those that are not in a circle of calls */
+    uint32_t ordered_count; /* without those in a circle of calls */
 };
 
 /* Whether the bytes are a module with an instruction. */
-bool hlo_recognise(const uint8_t *bytes, size_t size);
+bool hlo_recognize(const uint8_t *bytes, size_t size);
 /* False when the bytes are malformed. References that lead nowhere are kept as HLO_NONE. */
 bool hlo_module_read(struct hlo_module *module, const uint8_t *bytes, size_t size,
                      struct error *err);
@@ -214,17 +214,17 @@ const struct hlo_computation *hlo_callee(const struct hlo_module *module,
 const struct hlo_instruction *hlo_root(const struct hlo_module *module,
                                        const struct hlo_computation *computation);
 
-/* --- what is told of an instruction --- */
+/* --- descriptions of instructions --- */
 
 /* The shape as in HLO's text: "bf16[8,128]{1,0:T(8,128)}". */
 void hlo_put_shape(struct output *out, const struct hlo_shape *shape, bool with_layout);
 /* "%add.5 = f32[2]{0} add(f32[2]{0} %x, f32[2]{0} %y)" with attributes, without metadata, backend
  * configuration and the values of large constants: as XProf shows it. Long ones are cut, which
- * takes an output in memory. */
+ * requires a memory output. */
 void hlo_put_expression(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at);
 /* The whole module; short: without signs before names, without large constants and the shapes of
- * parameters. As XProf's graph_viewer writes it, but for what the first line says of aliases. */
+ * parameters. As XProf's graph_viewer writes it, except for aliases in the first line. */
 void hlo_put_module(struct output *out, const struct hlo_module *module, bool is_short);
 /* XProf's category on GPUs: "loop fusion", "data formatting". */
 struct text hlo_category(const struct hlo_instruction *at);
@@ -235,13 +235,13 @@ bool hlo_is_elementwise(const struct hlo_instruction *at);
 struct hlo_cost {
     double flops;        /* floating-point operations, each 1, also a transcendental function */
     double matrix_flops; /* those of dots and convolutions */
-    double xla_flops;    /* what XLA's cost analysis for GPUs says, in units of its own */
+    double xla_flops;    /* by XLA's cost analysis for GPUs, in its own units */
     int64_t bytes_read, bytes_written;
     int64_t bytes_accessed;
-    const char *compute_type; /* of what it multiplies, otherwise of its result: "bf16"; or NULL */
+    const char *compute_type; /* of its factors, otherwise of its result: "bf16"; or NULL */
 };
-/* How often a loop runs, as its configuration says: {"known_trip_count":{"n":"5"}}; -1 when it does
- * not. */
+/* How often a loop runs according to its configuration: {"known_trip_count":{"n":"5"}}; -1 if it
+ * does not say. */
 int64_t hlo_trip_count(struct pb_reader instruction);
 /* An array by instruction, to be freed with mem_free. */
 struct hlo_cost *hlo_costs(const struct hlo_module *module);

@@ -66,7 +66,7 @@ enum hlo_kind hlo_kind_of(enum hlo_opcode opcode)
 
 static bool malformed(struct error *err, const struct pb_reader *in)
 {
-    return error_set(err, "not a sound HLO module: %s",
+    return error_set(err, "not a valid HLO module: %s",
                      in->problem ? in->problem : "a list of numbers or a shape is malformed");
 }
 
@@ -90,6 +90,8 @@ static bool read_metadata(struct pb_reader in, struct hlo_instruction *to)
     return in.problem == NULL;
 }
 
+/* Reads only the fields that most instructions have; the others are read from the instruction's
+ * bytes where they are used. */
 static bool read_field(struct hlo_module *module, const struct pb_field *field,
                        struct hlo_instruction *to, struct lists *lists)
 {
@@ -124,7 +126,7 @@ static bool read_field(struct hlo_module *module, const struct pb_field *field,
     return number != HLO_CALLEES || hlo_numbers_add(&lists->callees, field);
 }
 
-/* Operands are told by ids, and come before their uses. */
+/* Operands are given as ids, and come before their uses. */
 static void keep_lists(struct hlo_module *module, const struct hlo_computation *computation,
                        struct hlo_instruction *to, const struct lists *lists)
 {
@@ -149,7 +151,7 @@ static void keep_lists(struct hlo_module *module, const struct hlo_computation *
     for (uint32_t i = 0; i < to->callee_count; i++)
         to->callees[i] = (uint32_t)lists->callees.items[i];
 }
-static_assert(HLO_NONE == IDMAP_NONE, "what is not found is not there");
+static_assert(HLO_NONE == IDMAP_NONE, "an id that is not found is a missing reference");
 
 static bool read_instruction(struct hlo_module *module, const struct hlo_computation *computation,
                              struct pb_reader in, struct lists *lists, struct error *err)
@@ -233,6 +235,8 @@ static bool is_sound(struct pb_reader in)
     return in.problem == NULL;
 }
 
+/* Collects all lists before resolving ids, as the file may have them in any order. Frees what it
+ * collected, also on error; names point into the module's bytes. */
 static bool read_frames(struct hlo_module *module, struct pb_reader in, struct error *err)
 {
     struct frame_index index = {0};
@@ -300,7 +304,7 @@ static void resolve_callees(struct hlo_module *module, const struct idmap *by_id
 
 enum { UNSEEN, OPEN, DONE };
 
-/* One computation on the way down: what it calls is visited first. */
+/* One computation on the way down: its callees are visited first. */
 struct visit {
     uint32_t computation, instruction, callee;
 };
@@ -321,8 +325,8 @@ static uint32_t next_callee(const struct hlo_module *module, struct visit *visit
     return HLO_NONE;
 }
 
-/* Depth first from the entry, then from what it does not lead to; without recursion. What is in a
- * circle, or calls what is in one, is left out. */
+/* Depth first from the entry, then from computations it does not reach; without recursion.
+ * Computations in a circle, and those that call them, are left out. */
 static void order_computations(struct hlo_module *module)
 {
     size_t count = module->computations.count;
@@ -359,8 +363,7 @@ static void order_computations(struct hlo_module *module)
     mem_free(state);
 }
 
-/* Callers come after what they call: the other way round, what is called is marked by its caller.
- */
+/* Callers come after their callees: in reverse order, each caller marks its callees. */
 static void mark_fused(struct hlo_module *module)
 {
     for (uint32_t i = module->ordered_count; i-- > 0;) {
@@ -396,7 +399,7 @@ static struct pb_reader find_module(struct pb_reader in, struct pb_reader *buffe
     return inner;
 }
 
-bool hlo_recognise(const uint8_t *bytes, size_t size)
+bool hlo_recognize(const uint8_t *bytes, size_t size)
 {
     struct pb_reader buffers, in = find_module(pb_read(bytes, size), &buffers);
     struct pb_field field, inner;
@@ -424,6 +427,8 @@ static void resolve(struct hlo_module *module, struct pb_reader schedule)
     mark_fused(module);
 }
 
+/* References are resolved after everything is read: ids may be used before they are defined. On
+ * failure the caller still frees the module. */
 bool hlo_module_read(struct hlo_module *module, const uint8_t *bytes, size_t size,
                      struct error *err)
 {

@@ -75,7 +75,7 @@ static bool read_elements(struct arena *memory, struct pb_reader in, uint32_t de
     return true;
 }
 
-/* Most shapes have few dimensions, in one packed field: these need no list that grows. */
+/* Most shapes have few dimensions, in one packed field: these need no growing list. */
 static bool add_dimensions(struct arena *memory, const struct pb_field *field,
                            struct hlo_shape *shape)
 {
@@ -149,7 +149,7 @@ static int64_t multiply(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Tuples are no deeper than HLO_SHAPE_DEPTH. */
+/* Tuples are nested at most HLO_SHAPE_DEPTH deep. */
 int64_t hlo_elements(const struct hlo_shape *shape)
 {
     if (shape->type == HLO_TUPLE_TYPE) {

@@ -22,7 +22,7 @@ void put_flag(struct output *out, const struct hlo_instruction *at, uint32_t fie
               const char *name);
 void put_number_if_set(struct output *out, const struct hlo_instruction *at, uint32_t field,
                        const char *name, int64_t unless);
-/* "key=value" of a map from names to texts, with that before it; nothing when it is empty. */
+/* "key=value" of a map from names to texts, with `before` in front; nothing if it is empty. */
 void put_frontend(struct output *out, struct pb_reader in, const char *before);
 bool is_json(struct text value);
 void put_escaped(struct output *out, struct text text);
@@ -35,7 +35,8 @@ static inline void put_text(struct output *out, struct text text)
     output_write(out, text.data, text.size);
 }
 
-/* Most of a module's text are small numbers: formatting them with printf takes half of the time. */
+/* Most of a module's text is small numbers: formatting them with printf would take half of the
+ * time. */
 static inline void put_integer(struct output *out, int64_t value)
 {
     char digits[20];

@@ -1,6 +1,6 @@
 /*
- * Attributes of instructions as in HLO's text, in its order: those of the opcode, what it calls,
- * sharding, the front end's, predecessors.
+ * Attributes of instructions as in HLO's text, in its order: those of the opcode, callees,
+ * sharding, frontend attributes, predecessors.
  */
 #include "hlo/text.h"
 
@@ -49,6 +49,8 @@ static void put_conditional(struct output *out, const struct hlo_module *module,
     output_char(out, '}');
 }
 
+/* The attribute's name depends on the opcode, as in XLA: a loop names its condition first, though
+ * the file lists the body first. */
 static void put_callees(struct output *out, const struct hlo_module *module,
                         const struct hlo_instruction *at, const char *sign)
 {
@@ -104,6 +106,8 @@ static bool attribute_before(const void *a, const void *b, const void *context)
                         hlo_text(*(const struct pb_reader *)b, 1)) < 0;
 }
 
+/* Sorted by name, as a protobuf map has no order of its own and the text must be the same every
+ * time. Values that are JSON are not quoted, as in XLA. */
 void put_frontend(struct output *out, struct pb_reader in, const char *before)
 {
     struct pb_field field;
@@ -151,7 +155,7 @@ static void put_predecessors(struct output *out, const struct hlo_module *module
     array_free(&ids);
 }
 
-/* One that is replicated is empty. */
+/* A replicated one is empty. */
 static void put_shardings(struct output *out, const struct hlo_instruction *at)
 {
     struct pb_reader in = at->bytes;

@@ -87,6 +87,7 @@ static void put_pairs(struct output *out, const struct hlo_instruction *at)
     output_char(out, '}');
 }
 
+/* The order of attributes differs by opcode, as in XLA's text. */
 void put_collective(struct output *out, const struct hlo_instruction *at)
 {
     switch (at->opcode) {
@@ -117,7 +118,7 @@ void put_collective(struct output *out, const struct hlo_instruction *at)
     case HLO_OP_RAGGED_ALL_TO_ALL:
         put_devices(out, at);
         return;
-    default: /* the ends of what was started */
+    default: /* the -done halves of asynchronous collectives */
         return;
     }
 }

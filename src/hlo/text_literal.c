@@ -11,8 +11,8 @@
 
 enum { SHOWN_RANK = 8 };
 
-/* The fewest digits that are enough for the type, or, when these do not give the number back, as
- * many as always are. */
+/* The fewest digits that usually suffice for the type or, if these do not parse back to the number,
+ * as many as always do. */
 static void put_real(struct output *out, double value, int digits, int most)
 {
     char text[40];
@@ -45,6 +45,8 @@ static double small_float(uint32_t bits, uint32_t exponent_bits, uint32_t mantis
                     : sign * ldexp(fraction, 1 - bias);
 }
 
+/* The number of digits for each type is XLA's. The types without a name here are 8-bit floats, by
+ * their numbers in xla_data.proto. */
 static void put_float_bits(struct output *out, uint32_t type, const uint8_t *at)
 {
     float single;

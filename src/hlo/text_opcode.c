@@ -1,5 +1,5 @@
 /*
- * Attributes that an instruction has by its opcode, as in HLO's text, in its order.
+ * Attributes specific to an opcode as in HLO's text, in its order.
  */
 #include "hlo/text.h"
 
@@ -61,6 +61,7 @@ static const char *enum_name(const char *const *names, size_t count, int64_t val
 }
 #define ENUM_NAME(names, value) enum_name(names, sizeof names / sizeof *names, value)
 
+/* Names are indexed by their numbers in xla_data.proto. Defaults are omitted, as in XLA's text. */
 static void put_precision(struct output *out, const struct hlo_instruction *at)
 {
     static const char *const precisions[] = {"default", "high", "highest", "packed_nibble"};
@@ -125,7 +126,7 @@ static int64_t window_number(struct pb_reader dimension, uint32_t field)
     return is_factor && value == 0 ? 1 : value;
 }
 
-/* A part that is as it always is is not written. */
+/* A part with default values is not written. */
 static bool is_usual(const struct pb_reader *dimensions, uint32_t rank, uint32_t field)
 {
     for (uint32_t i = 0; i < rank; i++) {
@@ -138,6 +139,8 @@ static bool is_usual(const struct pb_reader *dimensions, uint32_t rank, uint32_t
     return true;
 }
 
+/* Part by part, not dimension by dimension, as in XLA's text: "size=3x3 stride=2x2". A part that
+ * has its default in every dimension is omitted. */
 static void put_window(struct output *out, const struct hlo_instruction *at)
 {
     struct pb_reader in = hlo_message(at->bytes, HLO_WINDOW), dimensions[WINDOW_RANK];
@@ -389,6 +392,7 @@ static void put_rng(struct output *out, const struct hlo_instruction *at)
         put_number(out, at, HLO_DELTA, "delta");
 }
 
+/* Long but flat: one case per opcode, with the order of its attributes in XLA's text. */
 void put_opcode_attributes(struct output *out, const struct hlo_instruction *at)
 {
     switch (at->opcode) {

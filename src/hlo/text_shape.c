@@ -16,7 +16,7 @@ enum {
     LAYOUT_TAIL_ALIGNMENT = 16,
     LAYOUT_SPLITS = PB_TAG(17, PB_BYTES),
 
-    ANNOTATED = 5, /* every so many elements of a long tuple, their number */
+    ANNOTATED = 5, /* in long tuples, every fifth element is numbered */
 };
 
 void put_list(struct output *out, const int64_t *list, uint32_t count)
@@ -95,7 +95,7 @@ static void put_layout_type(struct output *out, struct pb_reader layout, uint32_
         output_format(out, "%s(%s)", name, type);
 }
 
-/* What comes after the order of the dimensions. */
+/* The part after the order of the dimensions. */
 static void put_details(struct output *out, struct pb_reader layout)
 {
     put_tiles(out, layout);
@@ -109,7 +109,7 @@ static void put_details(struct output *out, struct pb_reader layout)
     put_layout_number(out, layout, LAYOUT_PREFIX_BYTES, "M");
 }
 
-/* Nothing but the order of the dimensions, packed, as nearly all have it. */
+/* Only the order of the dimensions, packed, which nearly all layouts have. */
 static bool put_plain_layout(struct output *out, struct pb_reader layout)
 {
     struct pb_field field;
@@ -184,7 +184,7 @@ void hlo_put_shape(struct output *out, const struct hlo_shape *shape, bool with_
         put_integer(out, shape->dimensions[i]);
     }
     output_char(out, ']');
-    /* An array that has a layout has its order, unless it is a scalar. */
+    /* An array with a layout shows its order, unless it is a scalar. */
     if (with_layout && shape->layout.at != shape->layout.end)
         put_layout(out, shape);
 }

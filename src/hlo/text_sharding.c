@@ -1,5 +1,5 @@
 /*
- * Shardings as in HLO's text: which part of an array which device has.
+ * Shardings as in HLO's text: which device has which part of an array.
  */
 #include "hlo/text.h"
 
@@ -18,7 +18,7 @@ enum {
 
     NAMED_MESH = 2,
     NAMED_DIMENSIONS = PB_TAG(3, PB_BYTES),
-    LIST_ITEMS = PB_TAG(1, PB_BYTES), /* axes of a mesh, and those that a dimension is split by */
+    LIST_ITEMS = PB_TAG(1, PB_BYTES), /* axes of a mesh, and those that split a dimension */
 };
 
 enum { REPLICATED, MAXIMAL, TUPLE, OTHER, MANUAL, UNKNOWN, UNREDUCED };
@@ -47,6 +47,8 @@ static void put_last_dims(struct output *out, struct pb_reader in)
     output_char(out, '}');
 }
 
+/* Devices are listed, or generated from a transposed iota when the file has that form; the order is
+ * omitted when nothing moves. */
 static void put_tiles(struct output *out, struct pb_reader in)
 {
     output_text(out, "devices=[");
@@ -130,6 +132,7 @@ static void put_named(struct output *out, struct pb_reader in)
     output_char(out, ']');
 }
 
+/* A sharding by named axes takes precedence over the type. */
 static void put_one(struct output *out, struct pb_reader in)
 {
     output_char(out, '{');

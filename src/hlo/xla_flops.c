@@ -1,5 +1,5 @@
 /*
- * XLA's cost analysis for GPUs, whose "FLOPs" XProf shows. Of elementwise operations these are
+ * XLA's cost analysis for GPUs, whose "FLOPs" XProf shows. For elementwise operations these are
  * clock cycles, measured by XLA on one card of compute capability 8.6: hence the weights.
  */
 #include "hlo/costs.h"
@@ -92,6 +92,8 @@ struct xla_window {
     int64_t spread_dimension;
 };
 
+/* Also recognizes a running sum written as a window over a whole dimension, padded by half of it on
+ * both sides, which XLA counts differently. */
 static struct xla_window read_window(const struct hlo_instruction *at)
 {
     struct xla_window window = {.elements = 1, .spread_dimension = -1};
@@ -198,6 +200,8 @@ static double of_library(const struct costing *costing, const struct hlo_instruc
     return isnan(flops) ? 0 : flops;
 }
 
+/* Reproduces XLA's numbers, since users compare them with XProf's; work it cannot determine counts
+ * 0 there, not NAN. */
 double xla_flops_of(const struct costing *costing, const struct hlo_instruction *at)
 {
     const struct hlo_module *module = costing->module;
@@ -212,7 +216,7 @@ double xla_flops_of(const struct costing *costing, const struct hlo_instruction 
         flops = matrix_flops_of(module, at, &type);
         if (isnan(flops))
             return 0;
-        /* Complex numbers are counted as others are. */
+        /* XLA counts complex numbers like real ones. */
         return operand_shape(module, at, 0)->type == HLO_C64 ||
                        operand_shape(module, at, 0)->type == HLO_C128
                    ? flops / 4

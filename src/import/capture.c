@@ -1,5 +1,5 @@
 /*
- * Finds captures: from a user's path to the files of one profile, recognised by content.
+ * Finds captures: from a user's path to the files of one profile, recognized by content.
  */
 #include "import/content.h"
 #include "import/formats.h"
@@ -39,7 +39,7 @@ static size_t label_size(const char *name)
     return strlen(name);
 }
 
-/* Any file may be called *.json; its content decides. */
+/* Any file may be named *.json; its content decides. */
 static enum json_format json_format_at(const char *path)
 {
     struct file file;
@@ -99,8 +99,8 @@ static bool has_captures(const char *directory, belongs *is_capture)
     return found;
 }
 
-/* JAX writes what is in an XPlane file as a Chrome trace, too: beside it, under the same name or as
- * perfetto_trace.json.gz. */
+/* JAX also writes the content of an XPlane file as a Chrome trace: beside it, under the same name
+ * or as perfetto_trace.json.gz. */
 static bool is_copy_of_xplane(const char *path)
 {
     const char *name = path_name(path);
@@ -142,7 +142,7 @@ struct pending {
 };
 
 /* Finds all directories below root that contain captures. Symbolic links to directories are not
- * followed, to avoid loops; what is in datasets was made from captures. */
+ * followed, to avoid loops; datasets are skipped, as their files were made from captures. */
 static bool find_runs(const char *root, belongs *is_capture, path_list *runs, struct error *err)
 {
     ARRAY(struct pending) pending = {0};
@@ -218,7 +218,7 @@ static bool find_captures(struct capture *capture, const char *path, belongs *is
     return ok;
 }
 
-/* Tables are recognised by their names, as in the schema; a table may have several parts. */
+/* Tables are recognized by their names, as in the schema; a table may have several parts. */
 static bool is_events_table(const char *path)
 {
     struct text name = text_of(path_name(path));
@@ -271,7 +271,7 @@ static bool add_format(struct capture *capture, const char *path, belongs *is_ca
     return ok;
 }
 
-/* Explorer's JSON is a whole profile, mostly of the files beside it. */
+/* Explorer's JSON is a complete profile, usually made from the files beside it. */
 static void warn_of_explorer(struct capture *capture, const char *path)
 {
     path_list paths = {0};
@@ -285,7 +285,7 @@ static void warn_of_explorer(struct capture *capture, const char *path)
     paths_free(&paths);
 }
 
-/* What the framework and the runtime of a recorded program wrote. */
+/* Files written by the framework and the runtime of a recorded program. */
 static bool add_to_recording(struct capture *capture, const char *path, struct error *err)
 {
     warn_of_explorer(capture, path);
@@ -295,7 +295,7 @@ static bool add_to_recording(struct capture *capture, const char *path, struct e
            add_device_files(capture, path, err);
 }
 
-/* Takes the most detailed format, and what lies in the directory and can be merged with it. */
+/* Takes the most detailed format, and files in the directory that can be merged with it. */
 static bool find_in_directory(struct capture *capture, const char *path, struct error *err)
 {
     static belongs *const kinds[] = {is_xplane_name, is_explorer_json, is_system_trace,
@@ -316,7 +316,7 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }
 
-/* Rings of a killed program are labelled with their session directory. */
+/* Rings of a killed program are labeled with their session directory. */
 static void add_rings(struct capture *capture, const char *path)
 {
     const char *end = strrchr(path, '/'), *start = end;
@@ -328,7 +328,7 @@ static void add_rings(struct capture *capture, const char *path)
                               .is_rings = true};
 }
 
-/* A session's file stands for the whole session. */
+/* A session's file represents the whole session. */
 static bool find_session(struct capture *capture, const char *path, struct error *err)
 {
     path_list files = {0}, rings = {0};
@@ -418,7 +418,7 @@ static bool refuse_with_neff(const char *path, const char *neff, struct error *e
     if (format_of(path, &file) == FORMAT_UNKNOWN)
         format_refuse(path, &file, err);
     else
-        error_in_file(err, path, "this is not an NTFF file; a NEFF ('%s') goes with one", neff);
+        error_in_file(err, path, "this is not an NTFF file, which a NEFF ('%s') needs", neff);
     file_close(&file);
     return false;
 }

@@ -16,9 +16,9 @@
     "directories of profile tables (*.parquet)"
 
 #define RAW_DEVICE_PROFILES                                                                        \
-    "Kymo reads device profiles (NTFF) that were made with its own runtime and compiler; of "      \
-    "others it reads the JSON or Parquet files that the Neuron tools make from them"
-#define LONELY_NEFF "a NEFF is what was executed; name the profile of it, an NTFF file"
+    "Kymo reads device profiles (NTFF) made with its own runtime and compiler; for others it "     \
+    "reads the JSON or Parquet files that the Neuron tools make from them"
+#define LONELY_NEFF "a NEFF is the executed program; name its profile instead, an NTFF file"
 
 static const struct {
     struct text start;
@@ -133,7 +133,7 @@ static bool is_raw_device_profile(const char *path)
     return ends_in_any(path, (const char *const[]){".ntff", ".neff", NULL});
 }
 
-/* Formats recognised only by file name, and the fallback. */
+/* Formats recognized only by file name, and the fallback. */
 static const char *name_of_binary(const char *path, const uint8_t *head, size_t size)
 {
     if (ends_in_any(path, (const char *const[]){".pftrace", ".perfetto-trace", NULL}))
@@ -146,7 +146,7 @@ static const char *name_of_binary(const char *path, const uint8_t *head, size_t 
 
 bool content_refuse(const char *path, const uint8_t *head, size_t size, struct error *err)
 {
-    if (neff_recognise(head, size))
+    if (neff_recognize(head, size))
         return error_in_file(err, path, LONELY_NEFF);
     if (is_raw_device_profile(path))
         return error_in_file(err, path, "%s" RAW_DEVICE_PROFILES,
@@ -182,6 +182,8 @@ static const char *name_of_file(const char *path)
     return name;
 }
 
+/* Reports the most helpful of the possible reasons, in this order; without any, it names one file
+ * and what that looks like. Always returns false. */
 bool content_refuse_directory(const char *path, struct error *err)
 {
     path_list entries = {0};
@@ -202,12 +204,12 @@ bool content_refuse_directory(const char *path, struct error *err)
     else if (is_dataset)
         error_in_file(err, path,
                       "this is a dataset of many ranks: kymo serve shows its runs, and kymo fleet "
-                      "report tells what is wrong with them");
+                      "report finds their problems");
     else if (has_raw)
         error_in_file(err, path, "no captures found; " RAW_DEVICE_PROFILES);
     else if (has_tables)
         error_in_file(err, path,
-                      "no captures found: there are Parquet files, but no "
+                      "no captures found: the directory has Parquet files, but not "
                       "SystemProfileEvents.parquet, which every processed profile has");
     else
         error_in_file(err, path, "no captures found (%.60s: %s); " READABLE, path_name(first),

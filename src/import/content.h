@@ -16,7 +16,7 @@ size_t content_head(const char *path, const struct file *file,
 /* "PNG image"; head has the first bytes of the file, decompressed. NULL when unknown. */
 const char *content_kind(const uint8_t *head, size_t size);
 
-/* Fails with what the file looks like and which formats Kymo reads. */
+/* Fails with a description of the file and of the formats that Kymo reads. */
 bool content_refuse(const char *path, const uint8_t *head, size_t size, struct error *err);
 /* The same for a directory without captures. */
 bool content_refuse_directory(const char *path, struct error *err);

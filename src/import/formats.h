@@ -1,5 +1,5 @@
 /*
- * Formats of files, told by content; internal to the importers.
+ * File formats, recognized by content; internal to the importers.
  */
 #ifndef KYMO_IMPORT_FORMATS_H
 #define KYMO_IMPORT_FORMATS_H
@@ -21,7 +21,7 @@ enum format {
 bool is_xplane_name(const char *name);
 enum format format_of(const char *path, const struct file *file);
 enum json_format format_of_json(const char *path, const struct file *file);
-/* Fails with what the file looks like. */
+/* Fails with a description of the file. */
 bool format_refuse(const char *path, const struct file *file, struct error *err);
 
 #endif

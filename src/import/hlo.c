@@ -44,6 +44,7 @@ static void add_relations(struct catalog *catalog, struct program *program,
     op->callee_count = (uint32_t)program->callees.count - op->first_callee;
 }
 
+/* Texts go to the catalog, which owns them: the module is freed after the import. */
 static void add_operation(struct catalog *catalog, struct program *program,
                           const struct hlo_module *module, const struct hlo_instruction *at,
                           const struct hlo_cost *cost, struct output *scratch)
@@ -119,6 +120,8 @@ void hlo_index(struct catalog *catalog, struct program *program)
     }
 }
 
+/* A malformed module adds nothing and is not an error of the capture: the caller reports it as a
+ * message. The module is freed in either case. */
 bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t id,
                 const uint8_t *data, size_t size)
 {

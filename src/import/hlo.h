@@ -6,7 +6,7 @@
 
 #include "model/model.h"
 
-/* Adds the module of a serialised HloProto to the catalog; false when it is malformed. The bytes
+/* Adds the module of a serialized HloProto to the catalog; false when it is malformed. The bytes
  * must live as long as the source. */
 bool hlo_import(struct catalog *catalog, uint32_t host, uint32_t label, uint64_t id,
                 const uint8_t *data, size_t size);

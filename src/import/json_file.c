@@ -54,6 +54,8 @@ bool json_files_each(const struct capture *capture, json_file_add *add, void *co
     return true;
 }
 
+/* The earliest known start is time 0. A file whose start is unknown or too far away begins there
+ * too, which a message says; nothing is refused. */
 void json_files_align(struct catalog *catalog, json_file_list *files)
 {
     const struct host *host;

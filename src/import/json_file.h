@@ -44,7 +44,7 @@ enum json_format {
 };
 
 /* The format of a file's text, or of its beginning. */
-enum json_format json_recognise(const uint8_t *data, size_t size);
+enum json_format json_recognize(const uint8_t *data, size_t size);
 
 bool json_damaged(const struct json_file *file, const struct json_reader *in, struct error *err);
 void import_message(struct catalog *catalog, uint32_t file, bool is_error, const char *format, ...)
@@ -56,7 +56,7 @@ struct arg number_arg(uint32_t key, const struct json_number *number);
 struct arg value_arg(struct catalog *catalog, uint32_t key, const struct json_value *value);
 /* Adds a string, unescaped, to the catalog. */
 uint32_t value_string(struct catalog *catalog, const struct json_value *value);
-/* Looks up a member; false when the value is no object or has no such member. */
+/* Looks up a member; false when the value is not an object or has no such member. */
 bool value_member(const struct json_value *object, struct text name, struct json_value *value);
 /* A number, possibly quoted. */
 bool value_number(const struct json_value *value, struct json_number *number);

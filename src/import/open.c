@@ -1,5 +1,5 @@
 /*
- * Opens captures: tells the format of their files and has each format's importer read its own.
+ * Opens captures: determines the format of their files and has each format's importer read its own.
  */
 #include "import/chrome/chrome.h"
 #include "import/content.h"
@@ -24,12 +24,12 @@ enum json_format format_of_json(const char *path, const struct file *file)
 {
     uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
     size_t size = content_head(path, file, head);
-    enum json_format format = json_recognise(head, size);
+    enum json_format format = json_recognize(head, size);
     mem_free(head);
     bool is_plain = stream_kind_of(file->data, file->size) == STREAM_PLAIN;
     bool is_undecided = format == JSON_FORMAT_UNKNOWN || format == JSON_FORMAT_OTHER;
     if (is_undecided && is_plain && file->size > CONTENT_HEAD_SIZE) {
-        format = json_recognise(file->data, file->size);
+        format = json_recognize(file->data, file->size);
         file_release(file, file->data, file->size);
     }
     return format;
@@ -42,7 +42,7 @@ static bool is_xplane(const char *path, const struct file *file)
     uint8_t *head = mem_alloc(CONTENT_HEAD_SIZE);
     size_t size = content_head(path, file, head);
     bool is_json = size > 0 && (head[0] == '{' || head[0] == '[');
-    bool is_space = xplane_recognise(head, size) || (is_xplane_name(path) && !is_json);
+    bool is_space = xplane_recognize(head, size) || (is_xplane_name(path) && !is_json);
     mem_free(head);
     return is_space;
 }
@@ -58,9 +58,9 @@ enum format format_of(const char *path, const struct file *file)
         [JSON_FORMAT_EXPLORER] = FORMAT_EXPLORER,
         [JSON_FORMAT_DEVICE_PROFILE] = FORMAT_EXPLORER,
     };
-    if (session_recognise(file->data, file->size) != SESSION_NONE)
+    if (session_recognize(file->data, file->size) != SESSION_NONE)
         return FORMAT_RECORDING;
-    if (ntff_recognise(file->data, file->size))
+    if (ntff_recognize(file->data, file->size))
         return FORMAT_NTFF;
     return is_xplane(path, file) ? FORMAT_XPLANE : formats[format_of_json(path, file)];
 }
@@ -95,7 +95,7 @@ static bool can_be_merged(enum format format)
     return format != FORMAT_NTFF && format != FORMAT_EXPLORER;
 }
 
-/* Device profiles and profiles that were processed stand for themselves. */
+/* Device profiles and processed profiles are not merged with others. */
 static bool check_formats(const struct capture *capture, const enum format *formats,
                           struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Recognises the format of a JSON file by the keys of its outermost object.
+ * Recognizes the format of a JSON file by the keys of its outermost object.
  */
 #include "import/json_file.h"
 
@@ -61,7 +61,7 @@ static bool begins_system_trace(struct json_reader in)
     return false;
 }
 
-static enum json_format recognise_object(struct json_reader *in)
+static enum json_format recognize_object(struct json_reader *in)
 {
     struct json_value key, value;
     bool is_own = false;
@@ -82,7 +82,7 @@ static enum json_format recognise_object(struct json_reader *in)
 }
 
 /* Chrome events have a phase; a list without any is something else. */
-static enum json_format recognise_list(struct json_reader *in)
+static enum json_format recognize_list(struct json_reader *in)
 {
     if (!json_enter(in, '[') || in->at == in->end || *in->at == 'n')
         return JSON_FORMAT_UNKNOWN;
@@ -96,12 +96,12 @@ static enum json_format recognise_list(struct json_reader *in)
     return *last == ']' ? JSON_FORMAT_OTHER : JSON_FORMAT_UNKNOWN;
 }
 
-enum json_format json_recognise(const uint8_t *data, size_t size)
+enum json_format json_recognize(const uint8_t *data, size_t size)
 {
     struct json_reader in = reader_of(data, size);
     if (in.at == in.end || (*in.at != '{' && *in.at != '['))
         return JSON_FORMAT_NONE;
     if (*in.at == '{')
-        return recognise_object(&in);
-    return recognise_list(&in);
+        return recognize_object(&in);
+    return recognize_list(&in);
 }

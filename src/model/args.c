@@ -3,6 +3,8 @@
  */
 #include "model/args.h"
 
+/* Every type has a form that can be told apart when read back: bytes become an object, a key
+ * without a value null. JSON was validated when it was read, and is copied. */
 void arg_to_json(struct json *json, const struct catalog *catalog, const struct arg *arg)
 {
     switch ((enum arg_type)arg->type) {

@@ -1,7 +1,7 @@
 /*
- * Batches, sinks and sources: how events are passed on. A batch is a columnar block of events of
- * one track; it belongs to the worker that pushes it and is reused afterwards, so a sink copies
- * what it keeps.
+ * Batches, sinks and sources: how events move from readers to consumers. A batch is a columnar
+ * block of events of one track; it belongs to the worker that pushes it and is reused afterward, so
+ * a sink copies what it keeps.
  */
 #ifndef KYMO_MODEL_BATCH_H
 #define KYMO_MODEL_BATCH_H
@@ -34,7 +34,7 @@ struct batch {
 void batch_init(struct batch *batch);
 void batch_free(struct batch *batch);
 
-/* Sets how many occurrences an event of the batch aggregates. */
+/* Sets the number of occurrences that an event of the batch aggregates. */
 void batch_set_occurrences(struct batch *batch, uint32_t event, int64_t occurrences);
 
 static inline struct arg_list batch_args(const struct batch *batch, uint32_t event)

@@ -67,9 +67,9 @@ enum lane_role {
     LANE_OPS,     /* device work by compiler operation */
     LANE_MODULES, /* executions of whole programs */
     LANE_STEPS,
-    LANE_ASYNC,   /* may overlap what runs on the other lanes */
+    LANE_ASYNC,   /* may overlap work on other lanes */
     LANE_COUNTER, /* every event is one sample of one value */
-    LANE_ASIDE,   /* on a device, but no work of it: annotations, ends of flows */
+    LANE_ASIDE,   /* on a device, but not its work: annotations, ends of flows */
     LANE_ROLES,
 };
 extern const char *const lane_role_names[LANE_ROLES];
@@ -82,7 +82,7 @@ struct track {
     enum source_role source; /* for lanes, that of their source */
     enum lane_role lane;
     uint8_t core;  /* groups lanes of a source: 1 for a TPU's sparse cores, otherwise 0 */
-    uint32_t host; /* that it was found in: the last that the catalog had then */
+    uint32_t host; /* where it was found: the last one in the catalog at that time */
     uint32_t name, display_name;
     int64_t id;       /* the source's number for it: pid, thread or line id */
     int64_t sort_key; /* among its siblings */
@@ -96,13 +96,13 @@ struct track {
 struct event_type {
     uint32_t name, display_name;
     struct arg_list args;
-    uint32_t source; /* the track that declares it, whether it has such events or not; 0 for none */
-    int64_t id;      /* its number there */
+    uint32_t source;  /* the track that declares it, even if it has no such events; 0 for none */
+    int64_t id;       /* its number there */
     bool is_flow_end; /* its events are ends of flows, which are drawn as arrows */
 };
 
-/* A name that a source numbers, whether something has that number or not; for writing the source
- * back with the numbers it had. */
+/* A name that a source numbers, even if nothing has that number; for writing the source back with
+ * the same numbers. */
 struct numbered_name {
     uint32_t source; /* track */
     uint32_t name, description;
@@ -118,7 +118,7 @@ struct host {
     int64_t stop_epoch_ns;
     int64_t shift_ps; /* added to its event times to align it with the other hosts */
     bool is_nameless; /* it has no name: the file's name is used */
-    uint32_t machine; /* it ran on; STRING_NONE when unknown */
+    uint32_t machine; /* that it ran on; STRING_NONE when unknown */
     bool has_rank;    /* it is a rank of a job */
     int64_t rank;
     int64_t world_size; /* of the job; 0 when unknown */
@@ -144,14 +144,14 @@ struct operation {
     uint32_t file, line; /* where the user wrote it; STRING_NONE when unknown */
     uint32_t frame;      /* index in program.frames plus one; 0 when unknown */
     uint32_t category, shape, expression;
-    uint32_t compute_type; /* "bf16": of what it multiplies, otherwise of its result */
+    uint32_t compute_type; /* "bf16": of its factors, otherwise of its result */
     /* Of one execution, with the computations it calls; NAN and -1 when unknown. */
     double flops, matrix_flops, xprof_flops;
     int64_t bytes_accessed, bytes_read, bytes_written;
     uint32_t first_operand, operand_count; /* in program.operands */
     uint32_t first_callee, callee_count;   /* in program.callees */
     uint32_t schedule_index;               /* in the order in which its computation executes */
-    bool is_fused;                         /* inside of a fusion */
+    bool is_fused;                         /* inside a fusion */
 };
 
 #define OPERATION_COSTS_UNKNOWN                                                                    \
@@ -167,7 +167,7 @@ struct program {
     ARRAY(uint32_t) operands; /* operations */
     ARRAY(uint32_t) callees;  /* names of computations */
     ARRAY(struct stack_frame) frames;
-    struct text proto;           /* serialised HloProto, as long as the source; may be empty */
+    struct text proto;           /* serialized HloProto, as long as the source; may be empty */
     struct idmap by_name;        /* operation name -> index */
     struct idmap by_kernel_name; /* name as a kernel symbol, with '_' for '.' and '-' -> index */
 };
@@ -184,12 +184,12 @@ struct catalog {
     ARRAY(struct program) programs;
     ARRAY(struct message) messages;
     size_t operation_count; /* of all programs */
-    size_t given_files;     /* that it was read from; see limits.h */
+    size_t given_files;     /* files it was read from; see limits.h */
     uint64_t given_bytes;   /* their size */
     int64_t start_epoch_ns; /* of time 0; TIME_UNSET when unknown */
     int64_t stop_epoch_ns;
-    bool has_own_findings; /* what is said of hosts and GPUs does not apply to it */
-    bool is_sampled; /* devices were recorded in windows: nothing says what they did between them */
+    bool has_own_findings; /* findings about hosts and GPUs do not apply to it */
+    bool is_sampled; /* devices were recorded in windows: what they did in between is unknown */
 };
 
 void catalog_init(struct catalog *catalog);
@@ -205,8 +205,8 @@ static inline uint32_t catalog_string(struct catalog *catalog, struct text text)
     return intern_add(&catalog->strings, text);
 }
 
-/* The same for names used as keys: malformed UTF-8 is replaced, so that keys that are written alike
- * are equal. */
+/* The same for names used as keys: malformed UTF-8 is replaced, so that keys written alike are
+ * equal. */
 uint32_t catalog_key(struct catalog *catalog, struct text text);
 
 /* The child of parent with this level, id and name, created if missing. */

@@ -70,7 +70,7 @@ void clock_fit_free(struct clock_fit *fit)
 static int64_t on_line(const struct clock_point *point, double slope, int64_t device_ns)
 {
     int64_t distance_ns = sub_saturated(device_ns, point->device_ns);
-    double drift = (double)distance_ns * (slope - 1); /* small, so it loses no precision */
+    double drift = (double)distance_ns * (slope - 1); /* small, so no precision is lost */
     int64_t rounded = drift >= 0x1p62    ? INT64_MAX / 2
                       : drift <= -0x1p62 ? -INT64_MAX / 2
                                          : (int64_t)(drift + (drift < 0 ? -0.5 : 0.5));

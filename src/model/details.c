@@ -117,6 +117,8 @@ static enum kernel_word kernel_word(struct text key)
     return 0;
 }
 
+/* Private memory is parsed but not kept: a malformed number still makes the text one of another
+ * form. */
 static bool read_kernel_word(enum kernel_word word, struct text value,
                              struct kernel_details *details)
 {
@@ -144,7 +146,7 @@ static bool read_kernel_word(enum kernel_word word, struct text value,
     }
 }
 
-/* Some versions of XLA write uninitialised memory for ROCm's kernels: registers and shared memory
+/* Some versions of XLA write uninitialized memory for ROCm's kernels: registers and shared memory
  * are then the halves of an address. No device has as many registers per thread. */
 enum { MAX_REGISTERS = 1 << 16 };
 
@@ -166,7 +168,7 @@ bool read_kernel_details(struct text text, struct kernel_details *details)
     details->has_shared_parts = seen == FORM_CUDA && is_sane;
     if (seen == FORM_CUDA)
         details->shared = add_saturated(details->static_shared, details->dynamic_shared);
-    /* No kernel that ran had an occupancy of 0: that is how tracers write that they do not know. */
+    /* No kernel that ran had an occupancy of 0: tracers write 0 when they do not know. */
     details->has_occupancy = details->occupancy > 0;
     details->is_whole = details->has_shared_parts && details->has_occupancy;
     return true;
@@ -178,6 +180,8 @@ static bool read_flag(struct text text, bool *flag)
     return *flag || text_equal(text, TEXT("0"));
 }
 
+/* Strict: an unknown or repeated word means another form of text, which then stays as it is instead
+ * of being half understood. A copy must have a size. */
 bool read_copy_details(struct text text, struct copy_details *details)
 {
     *details = (struct copy_details){0};

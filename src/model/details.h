@@ -10,10 +10,10 @@
 
 #include "base/base.h"
 
-/* What the text does not say, or cannot know, is absent. */
+/* Values that the text does not state, or cannot know, are absent. */
 struct kernel_details {
     bool has_registers, has_shared, has_shared_parts, has_occupancy;
-    bool is_whole; /* the text says nothing more than this */
+    bool is_whole; /* the text contains nothing else */
     int64_t registers;
     int64_t shared; /* per block; its parts are: */
     int64_t static_shared, dynamic_shared;
@@ -36,8 +36,8 @@ bool read_set_details(struct text text, struct copy_details *details);
 
 /* A JSON list of three integers. */
 bool read_triple(struct text text, int64_t numbers[3]);
-/* The memory kinds that a copy's name tells, as "Memcpy HtoD (Pinned -> Device)", "MemcpyH2D" and
- * "CopyHostToDevice" do; false if there are none. */
+/* The memory kinds in a copy's name, as "Memcpy HtoD (Pinned -> Device)", "MemcpyH2D" and
+ * "CopyHostToDevice" do; false if it has none. */
 bool read_copy_kinds(struct text name, struct text *source, struct text *destination);
 
 #endif

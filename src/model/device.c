@@ -1,6 +1,6 @@
 /*
- * The model of a device. Tracers of ROCm and older ones of TensorFlow name no model; the compute
- * capability then tells at least the architecture.
+ * The model of a device. Tracers of ROCm and older ones of TensorFlow do not name a model; the
+ * compute capability then gives at least the architecture.
  */
 #include "model/device.h"
 

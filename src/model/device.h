@@ -1,5 +1,5 @@
 /*
- * The model of a device, from what its source says of it.
+ * The model of a device, from its source's description.
  */
 #ifndef KYMO_MODEL_DEVICE_H
 #define KYMO_MODEL_DEVICE_H
@@ -8,7 +8,7 @@
 
 enum { MAX_MODEL_NAME = 64 };
 
-/* The name of a device's model: the source's own, otherwise made of its vendor and compute
+/* The name of a device's model: the source's own, otherwise composed of its vendor and compute
  * capability, in `made`; empty if the source says nothing. */
 struct text device_model(const struct catalog *catalog, uint32_t source,
                          char made[static MAX_MODEL_NAME]);

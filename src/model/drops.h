@@ -1,7 +1,7 @@
 /*
- * Events that a capture lost because its buffers were full. The one definition of how many: what
- * the messages of the capture say, in the words of Neuron's guides. All formats that Kymo writes
- * carry messages, so a profile that was converted or stored says the same as its capture.
+ * Events that a capture lost because its buffers were full. There is one definition of how many:
+ * the number in the capture's messages, in the words of Neuron's guides. All formats that Kymo
+ * writes carry messages, so a profile that was converted or stored says the same as its capture.
  */
 #ifndef KYMO_MODEL_DROPS_H
 #define KYMO_MODEL_DROPS_H
@@ -22,7 +22,8 @@ bool drops_parse(struct text text, struct drops *drops);
 struct drops catalog_drops(const struct catalog *catalog);
 bool message_is_drops(const struct catalog *catalog, const struct message *message);
 
-/* Where a host dropped events and its format does not tell on which lanes, any may lack some. */
+/* Where a host dropped events and its format does not say on which lanes, any lane may lack
+ * some. */
 void catalog_mark_incomplete(struct catalog *catalog);
 
 #endif

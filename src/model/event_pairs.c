@@ -32,6 +32,8 @@ static bool position_before(const void *a, const void *b, const void *context)
     return *(const uint64_t *)a < *(const uint64_t *)b;
 }
 
+/* Frees the marks, which may be as large as the events themselves. Unmatched starts are only
+ * counted; unmatched stops are kept, since readers meet them as records. */
 void event_pairs_make(struct event_pairs *pairs)
 {
     const struct pair_mark *marks = pairs->marks.items;

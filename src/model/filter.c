@@ -145,6 +145,8 @@ static void choose_instances(struct filtered *filtered, const struct location *l
     array_free(&known);
 }
 
+/* Lanes without a core always pass. An item that matches nothing is a message, not an error: a list
+ * may be written for several captures. */
 static void choose_cores(struct filtered *filtered, const struct location *locations,
                          const char *list)
 {
@@ -204,6 +206,8 @@ static void choose_name(struct filtered *filtered, struct text item)
     array_free(&known);
 }
 
+/* Host and device lanes have separate lists, as "hardware" and "software" choose by lane, not by
+ * name. Lanes that keep all types get no list, so that their batches pass without a copy. */
 static void choose_types(struct filtered *filtered, const struct location *locations,
                          const char *list)
 {
@@ -320,6 +324,8 @@ static void copy_event(struct batch *to, const struct batch *from, uint32_t even
     to->arg_end[at] = (uint32_t)to->args.count;
 }
 
+/* Runs on several threads; each worker has a batch of its own for the events that are kept. A last
+ * batch passes even when empty, as sinks wait for the end of its sequence number. */
 static bool pass_batch(struct sink *base, const struct batch *batch, unsigned worker,
                        struct error *err)
 {
@@ -391,6 +397,8 @@ static void filtered_close(struct source *base)
     mem_free(filtered);
 }
 
+/* Takes the catalog from the inner source until it is closed, so that messages can be added. On
+ * failure the result is still a source, which the caller closes. */
 bool filter_source(struct source **source, const struct filter *filter, struct pool *pool,
                    struct error *err)
 {

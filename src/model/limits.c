@@ -39,6 +39,7 @@ static bool within(size_t count, size_t limit, const char *what, const char *opt
     return count <= limit ||
            error_in_file(err, path,
                          "declares more than %zu %s, far more than captures of its size have; if "
+
                          "they are meant, raise the limit with --%s N",
                          limit, what, option);
 }

@@ -57,8 +57,8 @@ static struct location location_of(const struct catalog *catalog, uint32_t lane)
     return location;
 }
 
-/* The runtime's events of a core and the core's own belong to one worker; otherwise each source is
- * one. */
+/* A core's own events and the runtime's events about it belong to one worker; otherwise each source
+ * is one. */
 static uint32_t worker_source(struct idmap *cores, const struct location *location, uint32_t source)
 {
     if (location->layer != LAYER_RUNTIME && location->layer != LAYER_NEURON)

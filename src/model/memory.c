@@ -17,6 +17,8 @@ static void make_columns(struct memory_trace *trace)
     trace->value = mem_zeroed(samples, sizeof *trace->value);
 }
 
+/* Slices the columns of all lanes by their event counts, which the catalog knows before the first
+ * batch: workers then write to their own ranges without locks. */
 static bool begin(struct sink *sink, const struct catalog *catalog, unsigned workers,
                   struct error *err)
 {

@@ -20,7 +20,7 @@ struct reading {
 static void fail(struct reading *reading, size_t part, const struct error *err)
 {
     pthread_mutex_lock(&reading->lock);
-    if (err->text[0] && part < reading->failed_part) { /* no text: it was only cancelled */
+    if (err->text[0] && part < reading->failed_part) { /* no text: it was only canceled */
         reading->failed_part = part;
         *reading->err = *err;
     }

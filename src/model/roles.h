@@ -1,7 +1,6 @@
 /*
- * Roles of event types: what the events of a type are, where the analysis treats them in a way of
- * their own. Recognised by category and name, so that they are the same however a capture was
- * stored.
+ * Roles of event types: what the events of a type are, where the analysis treats them specially.
+ * Recognized by category and name, so that they are the same however a capture was stored.
  */
 #ifndef KYMO_MODEL_ROLES_H
 #define KYMO_MODEL_ROLES_H
@@ -18,7 +17,8 @@ enum type_role {
     TYPE_COPY,
     TYPE_SET,
     TYPE_PROFILER, /* the profiler's own activity: not part of what was profiled */
-    TYPE_CAPTURE,  /* the capture's extent, as a span around it or marks at its ends: no activity */
+    TYPE_CAPTURE, /* the capture's extent, as a span around it or marks at its ends: not an activity
+                   */
 };
 
 /* By event type; free with mem_free. */

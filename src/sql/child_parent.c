@@ -163,11 +163,11 @@ static void remove_temporary(const char *path)
     rmdir(path);
 }
 
-/* The cause of death of a child that left no report. */
+/* Why a child that left no report ended. */
 static enum sql_outcome explain_death(const struct sql_task *task, int status, struct error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) {
-        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
+        error_set(err, "the query took more than %u s and was canceled", task->limits.seconds);
         return SQL_TIMED_OUT;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV)
@@ -237,7 +237,7 @@ enum sql_outcome sql_task_run(const struct sql_task *task, struct sql_child *chi
     if (outcome == SQL_DONE)
         outcome = explain_end(child, task, err);
     else if (outcome == SQL_TIMED_OUT)
-        error_set(err, "the query took more than %u s and was cancelled", task->limits.seconds);
+        error_set(err, "the query took more than %u s and was canceled", task->limits.seconds);
     sql_child_end(child);
     return outcome;
 }

@@ -129,6 +129,8 @@ static struct engine prepare_engine(struct error *err)
     return engine;
 }
 
+/* Never returns once it has a task: exiting without closing DuckDB saves milliseconds, and the
+ * parent removes files. Whatever fails is reported in the request file. */
 int sql_child_main(sql_write *write)
 {
     struct sql_database *database = NULL;

@@ -1,10 +1,10 @@
 /*
- * A database for the program's own statements: no tables of a profile, but files below some
- * directories, to be read and written.
+ * A database for the program's own statements: without a profile's tables, but with access to files
+ * below some directories.
  */
 #include "sql/engine.h"
 
-/* Files elsewhere are out of reach from then on. */
+/* From then on, files elsewhere cannot be accessed. */
 static bool lock_to(struct sql_connection *connection, const char *const *directories, size_t count,
                     struct error *err)
 {

@@ -26,6 +26,8 @@ static bool set_number(const struct duckdb *duckdb, struct duckdb_config *config
     return number == 0 || duckdb->set_config(config, name, value) == DUCKDB_DONE;
 }
 
+/* Everything that would reach the network or leave files behind is switched off before the database
+ * opens; it cannot be switched on again later. */
 static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
                       const struct sql_limits *limits, struct error *err)
 {
@@ -151,7 +153,7 @@ void put_path(struct output *out, const char *path, bool as_pattern)
     output_discard(&pattern);
 }
 
-/* The files of all ranks; their places are columns. */
+/* The files of all ranks; the parts of their paths are columns. */
 static void put_partitions(struct output *out, const char *directory)
 {
     struct output pattern;

@@ -49,6 +49,8 @@ static bool is_interruption(const char *message)
     return strncmp(message, "INTERRUPT", strlen("INTERRUPT")) == 0;
 }
 
+/* File by file, so that the damaged one can be named. Reads everything, which takes long, and so
+ * runs only after a failure that damage may explain. */
 bool examine_table(const struct duckdb *duckdb, struct duckdb_connection *connection,
                    const struct sql_table *table, struct error *err)
 {

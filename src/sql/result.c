@@ -87,6 +87,8 @@ static bool check_sizes(const struct sql_result *result, size_t rows, struct err
     return true;
 }
 
+/* Rows fetched by sql_is_empty are returned first. The end of the rows and a failure look alike to
+ * the caller of DuckDB; only the result's error tells them apart. */
 bool sql_next(struct sql_result *result, size_t *rows, struct error *err)
 {
     const struct duckdb *duckdb = result->duckdb;

@@ -29,7 +29,7 @@ static void make_view(const struct engine *engine, struct duckdb_connection *con
     put_quoted(&sql, '"', table->name);
     output_text(&sql, " AS FROM ");
     put_files(&sql, table->files, table->file_count);
-    /* Of ranks that are there: files of others are being written or removed. */
+    /* Only of listed ranks: files of others are being written or removed. */
     if (table->files[0].is_partitioned && !is_rank_table(table))
         output_text(&sql, " SEMI JOIN Rank USING (run, instance, rank)");
     if (!engine_run(engine->duckdb, connection, output_sql(&sql), &message)) {
@@ -83,7 +83,7 @@ static bool fill(struct sql_database *database, struct error *err)
         !engine_connect(&database->engine, &connection, err))
         return false;
     struct sql_table *table;
-    array_each (table, &database->tables.tables) /* which those of the other tables use */
+    array_each (table, &database->tables.tables) /* which the views of the other tables use */
         if (is_rank_table(table))
             make_view(&database->engine, connection, table);
     array_each (table, &database->tables.tables)

@@ -20,8 +20,8 @@ struct sql_result;
 bool sql_open(struct sql_database **database, const char *directory, struct error *err);
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err);
-/* A database without tables, for statements of the program's own, which make views and write
- * files. Only files below the directories, which are absolute, are read and written. */
+/* A database without tables, for the program's own statements, which create views and write files.
+ * Only files below the directories, which are absolute, are read and written. */
 bool sql_open_directories(struct sql_database **database, const char *const *directories,
                           size_t count, const struct sql_limits *limits, struct error *err);
 /* For one query: of a dataset, opens only the tables that it names, as each takes time in
@@ -44,8 +44,8 @@ void sql_interrupt(struct sql_connection *connection);
  */
 bool sql_query(struct sql_result **result, struct sql_connection *connection, const char *query,
                struct error *err);
-/* The same for a SELECT that the program itself wrote: it is not checked, which for long ones takes
- * as long as to run them. What users give may be in it as a quoted value. */
+/* The same for a SELECT that the program itself wrote: it is not checked, since checking a long one
+ * takes as long as running it. It may contain users' text as quoted values. */
 bool sql_ask(struct sql_result **result, struct sql_connection *connection, const char *query,
              struct error *err);
 /* The same with all columns of kind SQL_TEXT: the query is planned once, not twice. */
@@ -54,7 +54,7 @@ bool sql_ask_texts(struct sql_result **result, struct sql_connection *connection
 /* The same with all columns as numbers, for many rows: read them with sql_numbers. */
 bool sql_ask_numbers(struct sql_result **result, struct sql_connection *connection,
                      const char *query, struct error *err);
-/* Runs a statement that is not the user's, whatever it is, and discards its rows. */
+/* Runs any statement of the program's own and discards its rows. */
 bool sql_run(struct sql_connection *connection, const char *statement, struct error *err);
 /* Quotes text as SQL: ' for literals, " for identifiers. */
 void sql_put_quoted(struct output *out, char quote, const char *text);
@@ -85,7 +85,7 @@ bool sql_next(struct sql_result *result, size_t *rows, struct error *err);
 bool sql_is_empty(struct sql_result *result, bool *is_empty, struct error *err);
 /* .data is NULL for SQL NULL. */
 struct text sql_value(const struct sql_result *result, size_t row, size_t column);
-/* A column of the rows of sql_ask_numbers; what is there for SQL NULL is not defined. */
+/* A column of the rows of sql_ask_numbers; values for SQL NULL are undefined. */
 const double *sql_numbers(const struct sql_result *result, size_t column);
 
 #endif

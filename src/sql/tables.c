@@ -122,7 +122,7 @@ static void group_files(struct sql_tables *tables)
     }
 }
 
-/* Tables of a dataset are directories; what begins with '_' or '.' is none. */
+/* Tables of a dataset are directories; names that begin with '_' or '.' are skipped. */
 static void add_directory(struct sql_tables *tables, const char *directory, const char *name)
 {
     if (name[0] == '.' || name[0] == '_' || text_utf8_prefix(name, strlen(name)) != strlen(name))
@@ -147,7 +147,7 @@ static bool is_dataset(const char *directory)
     return is_there;
 }
 
-/* Leaves out tables of a dataset that a query does not name, unless it names none. */
+/* Omits a dataset's tables that a query does not name, unless it names none. */
 static void keep_named(struct sql_tables *tables, const char *query)
 {
     size_t named = 0, kept = 0;

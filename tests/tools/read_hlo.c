@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     else if (ok && strcmp(what, "memory") == 0)
         ok = put_memory(&out, &module, atoi(name), &err);
     else if (ok && strcmp(what, "neighbours") == 0)
-        ok = hlo_neighbours_json(&out, &module, text_of(name), &err);
+        ok = hlo_neighbors_json(&out, &module, text_of(name), &err);
     else if (ok)
         ok = put_graph(&out, &module, strcmp(what, "dot") == 0, options, &err);
     if (ok)

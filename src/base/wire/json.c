@@ -70,6 +70,8 @@ void json_close_row(struct json *json, char bracket)
         json->flat_from = JSON_MAX_DEPTH;
 }
 
+/* Short escapes where JSON has them, \u00XX for the other control characters. Bytes of 0x80 and
+ * above never get here: quote copies or replaces them. */
 static void escape(struct json *json, unsigned char c)
 {
     static const char hex[] = "0123456789abcdef";
@@ -96,6 +98,8 @@ static void escape(struct json *json, unsigned char c)
     }
 }
 
+/* Copies runs of plain characters at once, as nearly all strings need no escape. The output is
+ * valid JSON for any bytes: malformed UTF-8 becomes U+FFFD. */
 static void quote(struct json *json, struct text text)
 {
     if (text.size == 0) {

@@ -76,6 +76,8 @@ static bool read_fraction(struct json_reader *in, struct json_number *number, st
     return digits->seen > seen || no_digits(in);
 }
 
+/* Takes any number that JSON allows, and NaN and infinities. The text is kept as well, so that
+ * json_double can round a number of more than 19 digits from all of them. */
 bool json_read_any_number(struct json_reader *in, struct json_number *number)
 {
     const char *start = in->at;

@@ -208,6 +208,8 @@ static const char *string_end(const char *at, const char *end)
     return at < end ? at + 1 : end;
 }
 
+/* Counts brackets instead of parsing: both kinds count alike, since the text was validated before.
+ * Strings are skipped whole, as brackets inside them do not count. */
 bool json_read_validated(struct json_reader *in, struct json_value *value)
 {
     char next;
@@ -332,6 +334,8 @@ static void copy_escape(struct output *out, const char **at, const char *end)
     }
 }
 
+/* The reader accepts unescaped control characters and malformed UTF-8, which strict JSON does not:
+ * they are escaped or replaced here. Escapes are copied without being resolved. */
 static void copy_string(struct output *out, struct text raw)
 {
     const char *at = raw.data, *end = raw.data + raw.size, *plain = at;

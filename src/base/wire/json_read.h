@@ -197,6 +197,9 @@ bool json_read_keyword(struct json_reader *in, struct text word);
 /* Slow path of json_read_number: any form of number. */
 bool json_read_any_number(struct json_reader *in, struct json_number *number);
 
+/* The fast path: up to 16 digits before and after the point and 18 together, no exponent, and
+ * enough text behind it to load whole words. Everything else, errors included, is left to
+ * json_read_any_number, which starts over at the same position. */
 static inline bool json_read_number(struct json_reader *in, struct json_number *number)
 {
     enum { LOADED = 1 + 16 + 1 + 16, FEW_DIGITS = 18 };

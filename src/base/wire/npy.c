@@ -8,12 +8,12 @@
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC_SIZE = 6, FIXED_SIZE = 12 };
 
-bool npy_recognise(const void *bytes, size_t size)
+bool npy_recognize(const void *bytes, size_t size)
 {
     return size >= MAGIC_SIZE && memcmp(bytes, magic, MAGIC_SIZE) == 0;
 }
 
-/* The text behind a key of the dictionary; empty when there is none. */
+/* The text after a key of the dictionary; empty when the key is missing. */
 static struct text value_of(struct text header, const char *key)
 {
     size_t key_size = strlen(key);
@@ -64,7 +64,7 @@ static bool read_shape(struct text value, struct npy *npy)
 bool npy_read(const void *bytes, size_t size, const char *path, struct npy *npy, struct error *err)
 {
     const uint8_t *data = bytes;
-    if (!npy_recognise(bytes, size) || size < FIXED_SIZE || data[6] < 1 || data[6] > 3)
+    if (!npy_recognize(bytes, size) || size < FIXED_SIZE || data[6] < 1 || data[6] > 3)
         return error_in_file(err, path, "not a .npy file of version 1, 2 or 3");
     size_t start = data[6] == 1 ? 10 : 12;
     size_t length = data[8] | (size_t)data[9] << 8;
@@ -79,7 +79,7 @@ bool npy_read(const void *bytes, size_t size, const char *path, struct npy *npy,
     if (!read_type(type, npy) || !read_shape(value_of(header, "'shape':"), npy))
         return error_in_file(err, path, "the header of the .npy file cannot be read");
     if (!text_starts(value_of(header, "'fortran_order':"), TEXT("False")))
-        return error_in_file(err, path, "the array is in Fortran's order; save it in C's");
+        return error_in_file(err, path, "the array is in Fortran order; save it in C order");
     npy->data = data + start + length;
     npy->size = size - start - length;
     return true;

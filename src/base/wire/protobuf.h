@@ -170,7 +170,7 @@ static inline void pb_put_text(struct output *out, uint32_t number, struct text 
 {
     pb_put_bytes(out, number, text.data, text.size);
 }
-/* Needs a memory output: the length is filled in afterwards, in reserved bytes. */
+/* Needs a memory output: the length is filled in afterward, in reserved bytes. */
 size_t pb_begin(struct output *out, uint32_t number);
 void pb_end(struct output *out, size_t mark);
 

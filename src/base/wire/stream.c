@@ -92,6 +92,8 @@ static unsigned limited(size_t size)
     return size > UINT32_MAX / 2 ? UINT32_MAX / 2 : (unsigned)size;
 }
 
+/* Members that follow each other are one stream. zlib counts in 32 bits, so large ranges are passed
+ * in pieces; input that ends inside a member is an error, not an early end of the data. */
 static bool read_gzip(struct stream *stream, uint8_t *buffer, size_t size, size_t *got,
                       struct error *err)
 {
@@ -162,7 +164,7 @@ static bool is_plausible_size(size_t unpacked, size_t packed, size_t max_ratio, 
     char size[QUANTITY_SIZE];
     if (unpacked > available / 3 * 2) /* the block grows by half */
         return error_in_file(err, name,
-                             "decompresses to more than %s, what there is for temporary data of "
+                             "decompresses to more than %s, the limit on temporary data for "
                              "input of its size; raise --scratch-limit, or decompress it to a file "
                              "first",
                              format_bytes(available / 3 * 2, size));

@@ -1,6 +1,6 @@
 /*
  * Compressed streams: gzip (including several members) and zstd (including several frames),
- * recognised by their magic numbers. Uncompressed data passes through.
+ * recognized by their magic numbers. Uncompressed data passes through.
  */
 #ifndef KYMO_BASE_WIRE_STREAM_H
 #define KYMO_BASE_WIRE_STREAM_H

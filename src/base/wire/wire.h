@@ -1,8 +1,7 @@
 /*
- * wire: encodings: protobuf, JSON, line protocol, NumPy arrays, bit packing, gzip
- * and zstd. Readers work on byte
- * ranges and check every length; writers append to outputs. The protobuf part needs libc alone;
- * compressed streams need zlib and libzstd.
+ * wire: encodings: protobuf, JSON, line protocol, NumPy arrays, bit packing, gzip and zstd. Readers
+ * work on byte ranges and check every length; writers append to outputs. The protobuf part needs
+ * libc alone; compressed streams need zlib and libzstd.
  */
 #ifndef KYMO_BASE_WIRE_WIRE_H
 #define KYMO_BASE_WIRE_WIRE_H

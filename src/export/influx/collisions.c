@@ -31,6 +31,8 @@ struct collision_search {
     atomic_bool is_too_many;
 };
 
+/* Lanes are searched in parallel; each writes its own range of the result. Events need not be in
+ * time order, so memory is announced for each jump. */
 static bool search_lane(void *context, size_t track, unsigned worker)
 {
     (void)worker;

@@ -2,11 +2,10 @@
  * InfluxDB export: writes a profile as points. Measurements and fields are named as in the JSON
  * document:
  *
- *   trace_events   every event except samples: name, id, duration, start_ps, duration_ps, step, ...
- *   counters       every counter sample: name, id, value
- *   steps          the steps of the program: name, number, start_ps, duration_ps, ...
- *   derived_rows   program executions and operations derived for a device
- *   system_profile_metadata   one point, written last: marks the profile as complete
+ * trace_events every event except samples: name, id, duration, start_ps, duration_ps, step, ...
+ * counters every counter sample: name, id, value steps the steps of the program: name, number,
+ * start_ps, duration_ps, ... derived_rows program executions and operations derived for a device
+ * system_profile_metadata one point, written last: marks the profile as complete
  *
  * Tags give the location of an event and have few values: profile, instance_id, group, source,
  * lane, and track, a number that identifies the last four. Everything else is in fields. The time
@@ -17,7 +16,7 @@
  * different types. So the field of an arg is prefixed with its type: int.bytes, float.occupancy,
  * text.long_name. Values without a type here are written as JSON text: lists, bytes, numbers that
  * are not finite or exceed 64 bits signed. null.x is true for a key without a value. Events of
- * device profiles have fields of what they did and where they come from (device_work.h).
+ * device profiles have fields for their work and origin (device_work.h).
  *
  * Workers format and compress chunks of some thousand lines concurrently while others are being
  * sent; only these few are in memory.
@@ -93,6 +92,8 @@ static void put_as_json(const struct arg_writer *writer, const struct arg_group 
     point_text(writer->point, (struct text){writer->json->data, size});
 }
 
+/* Every value gets the type that InfluxDB can store exactly; the others become text. See the top of
+ * the file for the prefixes. */
 static void put_arg(void *context, const struct arg_group *group)
 {
     const struct arg_writer *writer = context;
@@ -179,7 +180,7 @@ static void put_series(struct influx_export *export, struct output *out, uint32_
         series_tag_uint(out, "collision", collision);
 }
 
-/* Where an instruction comes from, and what it did. */
+/* The origin of an instruction, and its work. */
 static void put_device_work(const struct influx_export *export, struct arg_writer *writer,
                             uint32_t track, uint64_t event, uint32_t type)
 {
@@ -197,6 +198,8 @@ static void put_device_work(const struct influx_export *export, struct arg_write
     }
 }
 
+/* Called by several workers, each with its own buffers. The true time is a field only if the point
+ * had to be moved. */
 static void put_event(struct influx_export *export, struct maker *maker, const struct batch *batch,
                       uint32_t event)
 {
@@ -266,6 +269,8 @@ static void end_series(const struct influx_export *export, struct output *out, u
     series_tag_uint(out, "track", track);
 }
 
+/* Steps of one track may start in the same nanosecond, so they need collision tags of their own,
+ * independent of the events'. */
 static bool put_steps(struct influx_export *export, struct maker *maker, struct error *err)
 {
     const struct analysis *analysis = export->analysis;
@@ -366,6 +371,8 @@ static bool put_metadata(struct influx_export *export, struct influx *influx, st
     return influx_write(influx, influx->http, maker->packed.data, maker->packed.size, err);
 }
 
+/* Series are formatted once per lane, since all its points begin with the same one. Workers get
+ * their buffers here; clean_up frees them. */
 static void prepare(struct influx_export *export)
 {
     const struct catalog *catalog = export->catalog;
@@ -431,6 +438,8 @@ static void add_written_count(struct error *err, uint64_t written)
              (unsigned long long)written);
 }
 
+/* The metadata is written last and alone, after the queue has ended: a profile that has it is
+ * complete. The count is reported on failure as well. */
 bool export_influx(const struct analysis *analysis, struct source *source, struct pool *pool,
                    struct influx *influx, const struct influx_profile *profile, uint64_t *written,
                    struct error *err)

@@ -30,14 +30,14 @@ bool influx_remove(struct influx *influx, const char *profile, struct error *err
 /* Writes in flight: sender threads take chunks from a bounded queue. */
 struct influx_queue;
 struct influx_queue *influx_queue_start(struct influx *influx, struct error *err);
-/* Takes ownership of the bytes of a memory output, which is empty afterwards; blocks while the
+/* Takes ownership of the bytes of a memory output, which is empty afterward; blocks while the
  * queue is full. After a failure, returns false with an empty err: influx_queue_end reports the
  * error. */
 bool influx_queue_push(struct influx_queue *queue, struct output *packed, uint64_t points,
                        struct error *err);
-/* Waits until everything is written, or drops the rest if is_cancelled; frees the queue. err is the
+/* Waits until everything is written, or drops the rest if is_canceled; frees the queue. err is the
  * first failure; *written counts the points the server accepted. */
-bool influx_queue_end(struct influx_queue *queue, bool is_cancelled, uint64_t *written,
+bool influx_queue_end(struct influx_queue *queue, bool is_canceled, uint64_t *written,
                       struct error *err);
 
 /*

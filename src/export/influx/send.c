@@ -1,6 +1,6 @@
 /*
- * Concurrent writes to InfluxDB: sender threads upload what workers have compressed, so workers
- * only wait when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
+ * Concurrent writes to InfluxDB: sender threads upload chunks that workers have compressed, so
+ * workers wait only when the queue is full. Chunks may arrive in any order; InfluxDB sorts by time.
  */
 #include "export/influx/influx.h"
 
@@ -122,12 +122,12 @@ bool influx_queue_push(struct influx_queue *queue, struct output *packed, uint64
     return ok || error_set(err, "%s", "");
 }
 
-bool influx_queue_end(struct influx_queue *queue, bool is_cancelled, uint64_t *written,
+bool influx_queue_end(struct influx_queue *queue, bool is_canceled, uint64_t *written,
                       struct error *err)
 {
     pthread_mutex_lock(&queue->lock);
     queue->is_ending = true;
-    if (is_cancelled && !queue->has_failed)
+    if (is_canceled && !queue->has_failed)
         fail(queue, err);
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->lock);

@@ -77,7 +77,7 @@ static bool refused(const struct influx *influx, const struct http_response *ans
     if (answer->status == 401 || answer->status == 403)
         return error_set(
             err, "influxdb token not setup correctly: %s (HTTP %ld); %s", message, answer->status,
-            influx->authorization ? "\"influx auth list\" shows what INFLUX_TOKEN can be"
+            influx->authorization ? "\"influx auth list\" shows valid values of INFLUX_TOKEN"
                                   : "INFLUX_TOKEN is not set; try executing \"influx "
                                     "setup\" and \"influx auth list\"");
     if (answer->status == 404)
@@ -343,6 +343,8 @@ static bool remove_v1(struct influx *influx, const char *profile, struct error *
     return ok;
 }
 
+/* Deletes by predicate over the whole range of times, as events of an earlier upload may lie
+ * anywhere. Version 1 servers have a statement for it instead. */
 bool influx_remove(struct influx *influx, const char *profile, struct error *err)
 {
     if (influx->is_v1)

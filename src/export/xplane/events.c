@@ -46,6 +46,8 @@ void xspace_put_text(const struct xspace *space, struct output *out, uint32_t fi
     output_discard(&clean);
 }
 
+/* The slow path, for any type. An id of 0 is not written, as protobuf omits zeros: copies must have
+ * the same bytes. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
                      struct output *out, uint32_t field, uint64_t id, const struct arg *arg)
 {
@@ -78,7 +80,7 @@ void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plan
     pb_end(out, stat);
 }
 
-/* What all events of a batch share. */
+/* Shared by all events of a batch. */
 struct event_context {
     const struct xspace *space;
     const struct xspace_plane *plane;
@@ -269,6 +271,8 @@ static void add_chunk(struct encode_worker *worker, const struct event_context *
         chunk->tie = sub_saturated(0, batch->duration_ps[first_event]);
 }
 
+/* Called by several workers, which never wait for each other: chunks are put in order afterward. In
+ * lines ordered by time each event is a chunk of its own. */
 static bool take_batch(struct sink *base, const struct batch *batch, unsigned number,
                        struct error *err)
 {
@@ -368,7 +372,7 @@ static void order_chunks(struct xspace *space)
 static void collect_chunks(struct xspace *space, struct encode_worker *worker)
 {
     size_t count = space->chunks.count;
-    if (count == 0) { /* often there is one worker with chunks: no copy */
+    if (count == 0) { /* often only one worker has chunks: no copy */
         array_free(&space->chunks);
         space->chunks = worker->chunks;
         worker->chunks = (xspace_chunks){0};

@@ -12,7 +12,7 @@ struct filling {
     const struct xspace *space;
     struct xspace_plan *plan;
     uint64_t max_bytes;
-    uint64_t reserved; /* for what every file of the host repeats */
+    uint64_t reserved; /* for the parts repeated in every file of the host */
     uint64_t used;     /* of the current file */
 };
 
@@ -111,7 +111,7 @@ static bool too_large(const struct filling *filling, const struct xspace_plane *
                      (unsigned long long)filling->max_bytes);
 }
 
-/* Adds a line to the slice; what does not fit goes to further files. */
+/* Adds a line to the slice; the part that does not fit goes to further files. */
 static bool split_line(struct filling *filling, size_t number, struct xspace_slice *slice)
 {
     const struct xspace *space = filling->space;
@@ -187,7 +187,7 @@ static void repeat_environment(struct xspace_plan *plan, size_t first_file, uint
     }
 }
 
-/* Upper bound of what a file has besides planes. */
+/* Upper bound of the size of everything but planes in a file. */
 static uint64_t host_size(const struct xspace *space, uint32_t host)
 {
     const struct catalog *catalog = space->catalog;

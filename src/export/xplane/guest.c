@@ -1,8 +1,8 @@
 /*
  * XPlane export: a second capture of the same process and time, such as jaxlib's, that is written
  * with the profile as one. Its start time becomes that of the file. Its /host:CPU plane and ours
- * are one plane: XProf groups the events of a step by how they nest in a line, so lines of one
- * thread are one line, in time order. All else is written as it is.
+ * are merged: XProf groups the events of a step by their nesting in a line, so lines of one thread
+ * become one line, in time order. Everything else is written unchanged.
  */
 #include "export/xplane/writer_passes.h"
 
@@ -52,7 +52,7 @@ static struct text plane_name(const struct pb_field *plane)
     return (struct text){0};
 }
 
-/* The unsigned number that a stat of a plane has; false if there is none. */
+/* The unsigned number of a plane's stat; false if it is missing. */
 static bool plane_number(const struct pb_field *plane, struct text name, uint64_t *number)
 {
     uint64_t wanted = 0, id;
@@ -107,7 +107,7 @@ static void read_name(struct xspace_guest *guest, const struct pb_field *entry,
     bool is_stat = entry->tag == PB_TAG(XPLANE_STAT_METADATA, PB_BYTES);
     uint64_t *most = is_stat ? &guest->most_stat : &guest->most_type;
     if (!read_metadata(entry, &id, &name) || id > INT32_MAX) {
-        *problem = "an entry of names is damaged";
+        *problem = "an entry of its names is damaged";
         return;
     }
     *most = id > *most ? id : *most;
@@ -115,6 +115,8 @@ static void read_name(struct xspace_guest *guest, const struct pb_field *entry,
         idmap_put(&guest->stats, intern_add(&guest->names, name), (uint32_t)id);
 }
 
+/* Fields are kept as they are in the file, with their tags, and copied on writing. Id and name are
+ * left out: the merged plane has ours. */
 static const char *read_host_plane(struct xspace_guest *guest, const struct pb_field *plane)
 {
     struct pb_reader in = pb_enter(plane);
@@ -142,6 +144,8 @@ static const char *read_host_plane(struct xspace_guest *guest, const struct pb_f
     return in.problem ? in.problem : problem;
 }
 
+/* Keeps pointers into the mapped file, which stays open with the guest. On failure the caller still
+ * closes it. */
 bool xspace_guest_open(struct xspace_guest *guest, const char *path, struct error *err)
 {
     *guest = (struct xspace_guest){.plane = XSPACE_NO_PLANE, .start_ns = TIME_UNSET};
@@ -168,10 +172,10 @@ bool xspace_guest_open(struct xspace_guest *guest, const char *path, struct erro
         }
     }
     if (in.problem || problem)
-        return error_in_file(err, path, "is no XPlane file, or damaged: %s",
+        return error_in_file(err, path, "not an XPlane file, or damaged: %s",
                              in.problem ? in.problem : problem);
     return guest->start_ns != TIME_UNSET ||
-           error_in_file(err, path, "has no profile_start_time, by which it could be aligned");
+           error_in_file(err, path, "has no profile_start_time to align it by");
 }
 
 void xspace_guest_close(struct xspace_guest *guest)
@@ -218,6 +222,8 @@ void xspace_guest_place_line(const struct xspace *space, struct xspace_line *lin
     }
 }
 
+/* Each event becomes a chunk, so that it can be merged with ours by time. Its number is above all
+ * of ours: of events with the same time, ours come first. */
 static void add_events(xspace_chunks *chunks, const struct xspace_line *line, uint32_t number)
 {
     struct pb_reader in =

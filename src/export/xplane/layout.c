@@ -1,13 +1,13 @@
 /*
  * XPlane export: maps sources to planes and lanes to lines. Sources from XPlane files get their
- * original planes and lines; others get what XProf expects.
+ * original planes and lines; others get those that XProf expects.
  */
 #include "export/xplane/writer_passes.h"
 
 enum { PS_PER_NS = 1000 };
 
-/* Ids no thread has: XLA assigns ids from the first on to lines whose own is taken; the second is
- * for lines of counters. */
+/* Ids no thread has: XLA assigns ids from the first one on to lines whose own id is taken; the
+ * second is for counter lines. */
 static const int64_t FREE_IDS = (int64_t)1 << 32, COUNTER_LINE_ID = INT64_MAX;
 
 /* Lines with a later timestamp (after 2000) carry epoch time, otherwise time since the start. */
@@ -112,7 +112,7 @@ static bool joins_line(const struct xspace *space, const struct plane_lane *lane
 
 /*
  * The profile time that event offsets of a line with this timestamp are relative to: the inverse of
- * what the importer adds (see xplane_align.c).
+ * the importer's shift (see import/xplane/align.c).
  */
 static int64_t line_zero_ps(const struct host *host, int64_t stamp_ns)
 {

@@ -79,7 +79,7 @@ static void use_listed_types(const struct xspace *space, xspace_uses *uses)
     mem_free(plane_of);
 }
 
-/* Adds what planes, types and counters themselves refer to. */
+/* Adds names that planes, types and counters themselves refer to. */
 static void complete_uses(const struct xspace *space, xspace_uses *uses)
 {
     const struct catalog *catalog = space->catalog;
@@ -185,8 +185,7 @@ static void number_string(struct naming *naming, uint32_t string, uint64_t id)
     *array_push(&plane->stat_ids) = id;
 }
 
-/* In a copy, the names of the source with its numbers, used or not; of a number, the last counts.
- */
+/* In a copy, the source's names with its numbers, used or not; the last name of a number counts. */
 static void keep_names(struct naming *naming)
 {
     const struct catalog *catalog = naming->space->catalog;
@@ -210,7 +209,7 @@ static void keep_names(struct naming *naming)
     idmap_free(&last);
 }
 
-/* Strings used as keys, or as values; one used as both has its id as a key. */
+/* Strings used as keys or as values; one used as both keeps its id as a key. */
 static void name_texts(struct naming *naming, enum xspace_use kind)
 {
     const struct catalog *catalog = naming->space->catalog;
@@ -434,6 +433,8 @@ static void name_plane(struct naming *naming, struct intern *names, uint64_t num
     array_free(&naming->strings);
 }
 
+/* Uses and names are sorted by plane, so one pass over all three is enough. Buffers are shared by
+ * all planes; each keeps a copy of its own size. */
 void xspace_name(struct xspace *space, xspace_uses *uses)
 {
     struct output front, back;

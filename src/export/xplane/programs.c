@@ -1,6 +1,6 @@
 /*
  * XPlane export: HLO programs of other formats, in a plane of their own as XLA writes it. Copies
- * have theirs as metadata of events, and a capture that is merged has its own.
+ * have them as metadata of events, and a merged capture has its own.
  */
 #include "export/xplane/writer_passes.h"
 

@@ -133,6 +133,8 @@ static void write_messages(const struct xspace *space, uint32_t host, bool error
                             catalog_text(space->catalog, message->text));
 }
 
+/* What belongs to the host as a whole, programs and messages, goes to its first file only; the
+ * environment plane and the host's name go to each. */
 bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, size_t number,
                   struct output *out, struct error *err)
 {

@@ -81,12 +81,12 @@ struct xspace_guest_line {
 struct xspace_guest {
     struct file file;
     int64_t start_ns; /* of the capture, since the epoch */
-    uint32_t plane;   /* of ours, that its host plane is merged with; or none */
+    uint32_t plane;   /* ours that its host plane is merged with; or none */
     bool has_host_plane, has_process;
     struct text host_plane;
     ARRAY(struct xspace_guest_line) lines; /* of its host plane */
-    ARRAY(struct text) fields;             /* all else of its host plane */
-    ARRAY(struct text) others;             /* all else of the capture */
+    ARRAY(struct text) fields;             /* the rest of its host plane */
+    ARRAY(struct text) others;             /* the rest of the capture */
     uint64_t most_type, most_stat;         /* largest ids of metadata in its host plane */
     struct intern names;
     struct idmap stats; /* number in names -> id of stat metadata */
@@ -101,7 +101,7 @@ struct xspace_line {
     bool by_time;    /* each event is a chunk, sorted by time; otherwise in source order */
     int64_t id, stamp_ns;
     int64_t zero_ps;                       /* profile time that event offsets are relative to */
-    const struct xspace_guest_line *guest; /* whose events are here, too; or NULL */
+    const struct xspace_guest_line *guest; /* whose events are merged into it; or NULL */
     size_t first_chunk, end_chunk;
     uint64_t chunk_bytes; /* of all its chunks */
 };
@@ -136,7 +136,7 @@ struct xspace_xprof {
 struct xspace {
     struct source *source;
     const struct catalog *catalog;
-    bool is_copy;                      /* the source is XPlane: everything is written as it was */
+    bool is_copy;                      /* the source is XPlane: everything is written unchanged */
     uint32_t key_unknown;              /* in copies: key of event stats whose name is missing */
     ARRAY(struct xspace_plane) planes; /* by host */
     ARRAY(struct xspace_line) lines;   /* by plane */
@@ -151,7 +151,7 @@ struct xspace {
 
 #define XSPACE_NO_PLANE UINT32_MAX
 
-/* What a plane refers to: strings, event types and, for formats other than XPlane, counters, which
+/* References of a plane: strings, event types and, for formats other than XPlane, counters, which
  * are tracks there and event types here. Plane, kind and number packed into one sortable number. */
 enum xspace_use { USE_KEY, USE_TEXT, USE_TYPE, USE_COUNTER };
 typedef ARRAY(uint64_t) xspace_uses;
@@ -235,7 +235,7 @@ struct xspace_slice xspace_whole_plane(const struct xspace *space, uint32_t plan
 bool xspace_write(const struct xspace *space, const struct xspace_plan *plan, size_t file,
                   struct output *out, struct error *err);
 
-/* HLO programs of a host, as a plane; an upper bound of its size, 0 if there are none. */
+/* HLO programs of a host, as a plane; an upper bound of its size, 0 without programs. */
 uint64_t xspace_programs_size(const struct xspace *space, uint32_t host);
 void xspace_write_programs(const struct xspace *space, uint32_t host, struct output *out);
 
@@ -250,10 +250,11 @@ void xspace_guest_find_plane(struct xspace *space);
 /* A line of ours on the guest's clock, merged with the guest's of its id. */
 void xspace_guest_place_line(const struct xspace *space, struct xspace_line *line);
 void xspace_guest_add_events(struct xspace *space);
-/* The guest's id of a name in a plane that is merged; IDMAP_NONE when it has none. */
+/* The guest's id of a name in a plane that is merged; IDMAP_NONE if it has none. */
 uint32_t xspace_guest_stat(const struct xspace *space, const struct xspace_plane *plane,
                            struct text name);
-/* What the guest adds to a plane, with the lines that are not merged or without; to a file. */
+/* Writes the guest's additions to a plane, with or without the lines that are not merged, and to a
+ * file. */
 uint64_t xspace_guest_plane_size(const struct xspace *space, uint32_t plane, bool with_lines);
 void xspace_guest_write_plane(const struct xspace *space, uint32_t plane, bool with_lines,
                               struct output *out);
@@ -263,7 +264,7 @@ void xspace_guest_write_others(const struct xspace *space, struct output *out);
 /* Writes a stat as the given field. */
 void xspace_put_stat(const struct xspace *space, const struct xspace_plane *plane,
                      struct output *out, uint32_t field, uint64_t id, const struct arg *arg);
-/* Before the source is read; the keys to name; what to add to an event. */
+/* Called before the source is read; the keys to name; the stats to add to an event. */
 void xspace_xprof_init(struct xspace *space);
 void xspace_xprof_uses(const struct xspace *space, xspace_uses *uses);
 void xspace_put_xprof_stats(const struct xspace *space, const struct xspace_plane *plane,

@@ -107,8 +107,8 @@ bool export_xplane_with(struct source *source, const char *other, struct pool *p
     return ok;
 }
 
-/* As if merged with a capture that has nothing, and begins where the clock does. XLA merges planes
- * of one name, and in these lines of one id. */
+/* As if merged with an empty capture that begins at the clock's zero. XLA merges planes of equal
+ * names, and lines of equal ids in them. */
 bool export_xplane_plugin(struct source *source, struct pool *pool, uint64_t max_bytes,
                           struct output *out, struct error *err)
 {

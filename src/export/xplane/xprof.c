@@ -1,5 +1,5 @@
 /*
- * XPlane export: what XProf looks for in a capture of torch.profiler, added beside the args it has.
+ * XPlane export: stats that XProf needs in a torch.profiler capture, added to the args it has.
  * Kernels get their details as one text, launches and device work the id that links them, steps the
  * marks of jax.profiler.StepTraceAnnotation.
  */
@@ -74,7 +74,7 @@ static bool put_triple(struct output *out, const char *name, const struct arg *a
     return true;
 }
 
-/* The details of a kernel; false if the event is none. */
+/* The details of a kernel; false for other events. */
 static bool put_details(const struct xspace *space, const struct arg_list *args, struct output *out)
 {
     const struct arg *registers = find(space, args, XPROF_ARG_REGISTERS);
@@ -120,7 +120,7 @@ void xspace_put_xprof_stats(const struct xspace *space, const struct xspace_plan
     if (!space->xprof.is_needed || role == SOURCE_OTHER)
         return;
     const struct arg *correlation = find(space, args, XPROF_ARG_CORRELATION);
-    if (correlation && arg_integer(correlation) > 0) /* read as unsigned only */
+    if (correlation && arg_integer(correlation) > 0) /* XProf reads it as unsigned only */
         put_stat(space, plane, out, XPROF_CORRELATION,
                  (struct arg){.type = ARG_UINT, .integer = arg_integer(correlation)});
     if (role == SOURCE_DEVICE) {

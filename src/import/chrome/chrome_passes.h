@@ -1,6 +1,6 @@
 /*
- * Chrome trace JSON, internal to the importer: what the first pass (survey) finds and the second
- * (decode) uses. The format: an object with a list "traceEvents" and metadata around it, or just
+ * Chrome trace JSON, internal to the importer: the results of the first pass (survey), used by the
+ * second (decode). The format: an object with a list "traceEvents" and metadata around it, or just
  * the list. Every event names its own process, thread, category and phase, in any order of events
  * and keys, so both passes parse whole events; their lookups are the same.
  */
@@ -229,13 +229,13 @@ struct chrome_count {
     uint32_t lane, count;
 };
 
-/* What the first pass over a file found; lanes are indexes into the source's tables. */
+/* Results of the first pass over a file; lanes are indexes into the source's tables. */
 struct chrome_survey {
     struct chrome_cutter cutter;
     size_t first_lane;
     ARRAY(struct chrome_lane_facts) lanes; /* from first_lane on */
     ARRAY(struct chrome_count) counts;     /* chunk by chunk */
-    ARRAY(size_t) chunk_counts;            /* how many of `counts` each chunk has */
+    ARRAY(size_t) chunk_counts;            /* the number of `counts` of each chunk */
     ARRAY(struct chrome_mark) marks;
     ARRAY(const char *) metadata; /* events that name processes and threads */
     int64_t first_ps, last_ps;    /* relative to the anchor; first > last when nothing has a time */

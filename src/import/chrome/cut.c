@@ -58,7 +58,7 @@ static inline struct block load_block(const char *data)
     return block;
 }
 
-/* Not every processor has an instruction for it; without one, the compiler would emit a call. */
+/* Not every processor has an instruction for this; without one, the compiler would emit a call. */
 static inline int64_t count_bits(uint64_t bits)
 {
     bits -= bits >> 1 & 0x5555555555555555u;

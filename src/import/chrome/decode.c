@@ -223,6 +223,8 @@ static bool put_series(struct decode_worker *worker, const struct chrome_source 
     return true;
 }
 
+/* Stops, metadata and empty items are not events of their own here: their args are dropped again.
+ * An unknown type or lane means that the file changed since the first pass. */
 static bool add_event(struct decode_worker *worker, const struct chrome_source *source,
                       const struct chrome_chunk *chunk, struct chrome_event *event)
 {

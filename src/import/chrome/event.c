@@ -318,6 +318,8 @@ static bool read_field_name(struct chrome_reader *reader, struct json_value *key
     return json_expect(in, ':', "expected a colon");
 }
 
+/* A field that is not known, or of an unexpected type, is kept as an arg: nothing of an event is
+ * lost. */
 static bool read_field(struct chrome_reader *reader, enum field field, const struct json_value *key,
                        struct chrome_event *event)
 {

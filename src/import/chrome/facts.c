@@ -20,7 +20,7 @@ static void list_devices(const struct json_value *list, struct chrome_profile *p
     }
 }
 
-/* Interprets Kineto's metadata; false when it is just an arg. */
+/* Interprets Kineto's metadata; false when it is only an arg. */
 static bool take_fact(struct catalog *catalog, uint32_t file, const struct chrome_fact *fact,
                       struct chrome_profile *profile)
 {

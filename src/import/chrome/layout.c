@@ -157,6 +157,8 @@ static void keep_metadata(struct catalog *catalog, const struct metadata *metada
             value_arg(catalog, catalog_key(catalog, catalog_text(catalog, key)), &metadata->args);
 }
 
+/* What is understood becomes a property of the process; everything else, including a second name,
+ * is kept as its args. */
 static void describe_process(struct layout *layout, struct process *process,
                              const struct metadata *metadata)
 {
@@ -208,6 +210,9 @@ static void keep_unused(struct layout *layout, struct text event)
     json_copy(&json, event);
 }
 
+/* Metadata may name processes and threads that have no events, sixteen devices in Kineto's case;
+ * these get no track, and their metadata is kept in one list. Those with events were created
+ * before, so their index tells them apart. */
 static void describe(struct layout *layout)
 {
     struct chrome_reader reader;

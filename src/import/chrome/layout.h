@@ -39,13 +39,13 @@ struct layout {
     ARRAY(struct thread) threads;
     struct intern track_ids; /* lanes of the tables -> track */
     ARRAY(uint32_t) tracks;
-    struct idmap series;    /* hash of a counter -> how many series it has */
+    struct idmap series;    /* hash of a counter -> number of its series */
     struct output unused;   /* metadata of threads without events */
     uint32_t main_process;  /* the one that uses the devices */
     uint32_t plane_process; /* track */
 };
 
-/* Collects what lanes and metadata contain; the first six fields must be set. */
+/* Collects the content of lanes and metadata; the first six fields must be set. */
 void layout_make(struct layout *layout);
 void layout_free(struct layout *layout);
 

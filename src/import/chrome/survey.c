@@ -435,6 +435,9 @@ static void discard_results(struct surveying *surveying)
     array_free(&surveying->records);
 }
 
+/* Times are kept relative to an anchor, as picoseconds since 1970 do not fit in 64 bits. If the
+ * first event's time turns out to be far from most others, the file is read again with a better
+ * anchor. */
 bool chrome_survey_make(struct chrome_source *source, uint32_t number, struct chrome_survey *survey,
                         struct pool *pool, struct error *err)
 {

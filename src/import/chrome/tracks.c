@@ -20,7 +20,7 @@ static bool is_device(const struct layout *layout, const struct process *process
     return process->device_label.data || process->has_device_events;
 }
 
-/* The process that devices belong to: the first that used one, or else the first of all. */
+/* The process that devices belong to: the first that used one, otherwise the first of all. */
 static void choose_main_process(struct layout *layout)
 {
     for (uint32_t i = 1; i < layout->processes.count; i++) {
@@ -112,7 +112,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
     return process->host_source = add_source(layout, process, parent, role, name);
 }
 
-/* "/device:GPU:0", from its label or else its id. */
+/* "/device:GPU:0", from its label, otherwise from its id. */
 static uint32_t device_name(struct layout *layout, const struct process *process)
 {
     if (process->is_plane)
@@ -151,6 +151,8 @@ static uint32_t device_source(struct layout *layout, uint32_t number)
     return process->device_source = add_source(layout, process, parent, SOURCE_DEVICE, name);
 }
 
+/* Kineto uses a device's number as a process id, which may be the id of a real process as well:
+ * then each lane is judged by its own events. */
 static bool is_on_device(const struct layout *layout, const struct chrome_lane *lane,
                          const struct process *process, const struct thread *thread)
 {
@@ -326,7 +328,7 @@ static void describe_counter(struct layout *layout, const struct chrome_lane *la
     output_discard(&label);
 }
 
-/* Lanes that differ only in what the whole file has decided are one track. */
+/* Lanes that differ only in what the whole file decides are one track. */
 static uint32_t track_number(struct layout *layout, const struct chrome_lane *lane,
                              const struct thread *thread, bool on_device, uint32_t source)
 {
@@ -340,6 +342,8 @@ static uint32_t track_number(struct layout *layout, const struct chrome_lane *la
     return intern_add(&layout->track_ids, (struct text){(const char *)&merged, sizeof merged});
 }
 
+/* Several lanes may become one track, since the whole file decides what a lane is; the first one
+ * creates and describes it. */
 static uint32_t add_lane_track(struct layout *layout, const struct chrome_lane *lane, int64_t order)
 {
     struct process *process = layout_process(layout, pid_of(lane));
@@ -387,7 +391,7 @@ static void add_lane_tracks(struct layout *layout)
     }
 }
 
-/* Metadata beside the events becomes args of the source it is about. */
+/* Metadata beside the events becomes args of the source that it describes. */
 static void keep_facts(struct layout *layout)
 {
     struct catalog *catalog = layout->catalog;

@@ -31,7 +31,7 @@ static void merge_strings(const struct merging *merging)
         map->strings[i] = catalog_string(merging->to, catalog_text(merging->from, i));
 }
 
-/* A machine or process that is there already also gets what the part says about it. */
+/* A machine or process that is known already also gets the part's args about it. */
 static void join_track(const struct merging *merging, const struct track *track, uint32_t number)
 {
     struct catalog *to = merging->to;
@@ -119,6 +119,8 @@ static void merge_hosts(const struct merging *merging)
     }
 }
 
+/* Strings get the merged catalog's numbers; indexes within the program stay, as its lists are
+ * copied whole. */
 static void merge_operations(const struct merging *merging, const struct program *from,
                              struct program *program)
 {

@@ -1,12 +1,12 @@
 /*
  * Merged sources: which machines and processes of a part are known from the parts before it.
- * Machines are told by name, processes by id; XPlane files do not say which process wrote them, but
- * have its thread ids.
+ * Machines are identified by name, processes by id; XPlane files do not say which process wrote
+ * them, but have its thread ids.
  */
 #include "import/merged/merged_passes.h"
 
 #define SEVERAL (UINT32_MAX - 1) /* in place of a track: more than one has that id */
-static_assert(SEVERAL != TRACK_NONE && SEVERAL != IDMAP_NONE, "these mean that there is none");
+static_assert(SEVERAL != TRACK_NONE && SEVERAL != IDMAP_NONE, "both mean none");
 
 struct matching {
     const struct catalog *to, *from;
@@ -138,8 +138,8 @@ static bool *processes_with_devices(const struct catalog *catalog)
     return has_devices;
 }
 
-/* Launches find their device work by ids within a process: where both parts have devices, their
- * numbers must not meet. Two processes of a part stay two. */
+/* Launches find their device work by ids within a process: where both parts have devices, their ids
+ * must not be mixed. Two processes of one part stay separate. */
 static void keep_apart(struct matching *matching)
 {
     bool *known_has = processes_with_devices(matching->to);

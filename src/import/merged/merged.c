@@ -11,7 +11,7 @@
 
 enum { PS_PER_NS = 1000, NS_PER_SECOND = 1000000000 };
 
-/* Captures further apart than this are of different runs. */
+/* Captures further apart than this belong to different runs. */
 static const int64_t LARGEST_GAP_NS = 3600LL * NS_PER_SECOND;
 
 struct merged {
@@ -28,7 +28,7 @@ struct passing {
     struct sink *outer;
     struct batch *batches;          /* one per worker */
     uint64_t first_sequence;        /* of the part */
-    _Atomic uint64_t next_sequence; /* after the part's so far */
+    _Atomic uint64_t next_sequence; /* after the part's numbers so far */
 };
 
 static void note_sequence(struct passing *passing, uint64_t sequence)
@@ -40,6 +40,8 @@ static void note_sequence(struct passing *passing, uint64_t sequence)
     }
 }
 
+/* Runs on several threads; each worker has columns of its own for what changes: times, types, args.
+ * The other columns are passed on without a copy. */
 static bool pass_batch(struct sink *base, const struct batch *batch, unsigned worker,
                        struct error *err)
 {
@@ -91,6 +93,8 @@ static bool read_part(struct passing *passing, struct source *part, struct pool 
     return ok;
 }
 
+/* Parts are read one after the other, so that the sequence numbers of each follow those of the part
+ * before. Progress is counted in events, since parts differ in what their own parts are. */
 static bool merged_read(struct source *base, struct sink *sink, struct pool *pool,
                         struct error *err)
 {
@@ -152,7 +156,7 @@ static void name_format(struct catalog *catalog, const source_list *parts)
     output_discard(&name);
 }
 
-/* Time 0 is the earliest start; parts that do not know theirs begin there. */
+/* Time 0 is the earliest start; parts with an unknown start begin there. */
 static void set_start(struct catalog *catalog, const source_list *parts)
 {
     struct source **part;
@@ -175,6 +179,8 @@ static bool find_shift(const struct catalog *merged, const struct catalog *part,
     return merged->start_epoch_ns == TIME_UNSET;
 }
 
+/* Takes ownership of the parts and never fails. A single part is returned as it is, without the
+ * cost of mapping. */
 struct source *merged_open(source_list *parts)
 {
     if (parts->count == 1) {
@@ -217,7 +223,7 @@ static bool period_of(const struct catalog *catalog, struct period *period)
     return period->start_ns != TIME_UNSET;
 }
 
-/* How long a period is before or after another, 0 when they overlap. */
+/* The gap between two periods, 0 when they overlap. */
 static int64_t gap_ns(const struct period *a, const struct period *b)
 {
     int64_t after = sub_saturated(a->start_ns, b->stop_ns);
@@ -226,8 +232,8 @@ static int64_t gap_ns(const struct period *a, const struct period *b)
     return gap > 0 ? gap : 0;
 }
 
-/* A converted capture beside the one it was made of: it begins and ends with it, to the nanosecond,
- * on the same machine. */
+/* Whether one is a conversion of the other: they begin and end together, to the nanosecond, on the
+ * same machine. */
 static bool is_copy(const struct catalog *part, const struct catalog *of)
 {
     const struct host *host, *other;
@@ -254,6 +260,8 @@ struct chosen {
     bool has_period;
 };
 
+/* Says in the first part's catalog why: that one is always kept, and its messages survive the
+ * merge. */
 static bool is_left_out(const struct chosen *chosen, const struct source *part)
 {
     struct catalog *first = &chosen->parts->items[0]->catalog;
@@ -263,7 +271,7 @@ static bool is_left_out(const struct chosen *chosen, const struct source *part)
         const struct catalog *other = &chosen->parts->items[i]->catalog;
         if (!is_copy(&part->catalog, other))
             continue;
-        snprintf(text, sizeof text, "%.400s was skipped: it has the same capture as %.400s",
+        snprintf(text, sizeof text, "%.400s was skipped: it is the same capture as %.400s",
                  first_file(&part->catalog), first_file(other));
         say(first, 0, text);
         return true;

@@ -1,5 +1,5 @@
 /*
- * Merged sources, internal: what the numbers of a part's catalog are in the merged one.
+ * Merged sources, internal: maps the numbers of a part's catalog to those of the merged one.
  */
 #ifndef KYMO_IMPORT_MERGED_MERGED_PASSES_H
 #define KYMO_IMPORT_MERGED_MERGED_PASSES_H
@@ -32,9 +32,9 @@ static inline void map_args(const struct part_map *map, struct arg *args, size_t
     }
 }
 
-/* Finds the machines and processes of a part that are in the merged catalog already: sets tracks[i]
- * to the track that is the part's track i, TRACK_NONE for new ones. The part's strings must be
- * there. */
+/* Finds the machines and processes of a part that are already in the merged catalog: sets tracks[i]
+ * to the track for the part's track i, TRACK_NONE for new ones. The part's strings must have been
+ * added. */
 void match_tracks(const struct catalog *to, const struct catalog *from, const uint32_t *strings,
                   uint32_t *tracks);
 

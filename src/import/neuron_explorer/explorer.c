@@ -84,7 +84,7 @@ void explorer_pass_begin(struct explorer_pass *pass, struct explorer_source *sou
     walk_begin(&pass->walk, pass->file, is_records, is_reread);
 }
 
-/* The core of a device profile, which is somewhere in its summary. */
+/* The core of a device profile, given in its summary. */
 static void find_device_core(struct explorer_file *facts, const struct json_value *value)
 {
     struct json_reader in = json_read(value->text);
@@ -170,7 +170,7 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct ex
     span_messages(&facts->span, catalog, file);
 }
 
-/* Metadata is assigned to the instance of the first record, as most records are of that one. */
+/* Metadata is assigned to the instance of the first record, as most records belong to it. */
 static void keep_facts(struct explorer_source *source, uint32_t number, size_t first_track)
 {
     struct catalog *catalog = &source->base.source.catalog;

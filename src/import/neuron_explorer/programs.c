@@ -97,6 +97,8 @@ static void add_callees(struct catalog *catalog, struct program *program, struct
     op->callee_count = (uint32_t)program->callees.count - op->first_callee;
 }
 
+/* The counterpart of the JSON export: every member that it writes is read here, missing ones are
+ * empty or unknown. */
 static void add_operation(struct catalog *catalog, struct program *program,
                           const struct json_value *object)
 {

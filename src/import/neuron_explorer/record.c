@@ -237,7 +237,7 @@ static uint32_t lane_name(struct catalog *catalog, const struct lane_key *key)
     return catalog_string(catalog, text_of(name));
 }
 
-/* CPUs are only numbered; their display name says what the number is. */
+/* CPUs are only numbered; their display name adds the word. */
 static uint32_t cpu_label(struct catalog *catalog, uint32_t name)
 {
     char label[NAME_SIZE];
@@ -432,6 +432,8 @@ static bool put_own(struct explorer_pass *pass, uint32_t track)
     return pusher_add(pass->pusher, &push, pass->err);
 }
 
+/* In Kymo's own documents an event names its track; one whose track was dropped falls back to the
+ * rules for other documents. Lists other than the events repeat them and are skipped there. */
 bool explorer_put(struct explorer_pass *pass)
 {
     struct own_tables *own = &pass->facts->own;

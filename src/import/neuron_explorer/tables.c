@@ -45,8 +45,8 @@ static bool each_row(struct tables_source *source, const char *sql, take_row *ta
     return ok;
 }
 
-/* The column names of a table, each surrounded by spaces: " id name "; empty when there is no such
- * table. */
+/* The column names of a table, each surrounded by spaces: " id name "; empty if the table does not
+ * exist. */
 static bool list_columns(struct tables_source *source, const char *table, struct output *names)
 {
     struct sql_connection *connection;

@@ -7,7 +7,7 @@
 
 #include "import/records/records.h"
 
-/* Whether events of this name happen on a core; all others are the runtime's. */
+/* Whether events of this name happen on a core; all others belong to the runtime. */
 bool neuron_is_hardware(struct text name);
 
 /* The source track of a core, or of none, for the runtime's or the hardware's events. */

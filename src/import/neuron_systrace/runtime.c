@@ -50,6 +50,8 @@ static bool is_sync_point(const struct catalog *catalog, const struct runtime_re
     return text_equal(catalog_text(catalog, record->name), TEXT("timestamp_sync_point"));
 }
 
+/* The first pass keeps only what later passes cannot know: which starts and stops belong together,
+ * the range of times, and the sync points of each core's clock. */
 void runtime_gather(struct runtime_facts *facts, const struct catalog *catalog,
                     const struct runtime_record *record)
 {
@@ -105,7 +107,7 @@ void runtime_messages(const struct runtime_facts *facts, struct catalog *catalog
     span_messages(&facts->span, catalog, file);
 }
 
-/* The clock of the physical core, or else of the logical one; NULL without sync points. */
+/* The clock of the physical core, otherwise of the logical one; NULL without sync points. */
 static const struct clock_fit *clock_of(const struct runtime_facts *facts,
                                         const struct runtime_record *record)
 {

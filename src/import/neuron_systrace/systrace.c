@@ -42,7 +42,7 @@ struct system_file {
     uint32_t process;
     bool is_cut_off;
     uint64_t non_events; /* items of the list that are not events */
-    struct drops drops;  /* what the runtime dropped, and the others */
+    struct drops drops;  /* events dropped by the runtime, and the others */
 };
 
 struct system_source {
@@ -328,6 +328,8 @@ static void add_messages(struct catalog *catalog, uint32_t file, const struct sy
     runtime_messages(&facts->runtime, catalog, file);
 }
 
+/* The file is added to the list even if it cannot be opened, so that closing the source frees it.
+ * The metadata becomes args of the process. */
 static bool add_file(void *context, struct json_file *file, struct error *err)
 {
     struct system_source *source = context;

@@ -20,6 +20,8 @@ static void device_source_close(struct source *base)
     mem_free(source);
 }
 
+/* Everything that is missing or wrong in the profile of a core, as messages of its host: a partial
+ * profile is shown, not refused. */
 static void add_messages(struct catalog *catalog, uint32_t host, const struct device_core *core)
 {
     uint64_t unpaired = 0;
@@ -28,15 +30,17 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
         import_message(catalog, host, false, "%s", tracker);
     if (core->profile->other_executions > 0)
         import_message(catalog, host, false,
-                       "%" PRIu32 " executions of other NEFFs are in the file; name one with -n to "
-                       "see its own",
+                       "the file also has %" PRIu32
+                       " executions of other NEFFs; select one of these "
+                       "with -n",
                        core->profile->other_executions);
     char loss[NTFF_LOSS_SIZE];
     if (core->analysis->loss.places > 0)
         import_message(catalog, host, false, "%s", ntff_loss_text(&core->analysis->loss, loss));
     if (ntff_is_partial(core->profile->ntff))
-        import_message(catalog, host, false,
-                       "the capture was interrupted: the profile has what was written until then");
+        import_message(
+            catalog, host, false,
+            "the capture was interrupted: the profile has only what was written until then");
     for (uint32_t i = 0; i < core->execution_count; i++) {
         const struct device_execution *execution = &core->executions[i];
         unpaired += execution->unpaired;
@@ -47,10 +51,12 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
     if (unpaired > 0)
         import_message(catalog, host, false,
                        "%" PRIu64 " of %" PRIu64
-                       " notifications have no counterpart or make no sense; they are left out",
+                       " notifications lack a counterpart or are invalid; they are left out",
                        unpaired, core->profile->notifications);
 }
 
+/* Each NTFF file is a host of the catalog, as in other formats. A file that cannot be opened again
+ * has no size, which is not an error. */
 static void add_host(struct device_source *source, const struct device_core *core)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -149,7 +155,7 @@ static void add_lanes(struct device_source *source, uint32_t number, uint32_t pr
     }
 }
 
-/* Where instructions come from: operations and stack frames, as of HLO modules. */
+/* The origin of instructions: operations and stack frames, as in HLO modules. */
 static void add_program(struct device_source *source, const struct device_core *core)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -253,7 +259,7 @@ static struct device_source *new_source(void)
     return source;
 }
 
-/* Reads the executions of its cores and lays their lanes out. */
+/* Reads the executions of its cores and lays out their lanes. */
 static struct source *finish_source(struct device_source *source, struct pool *pool)
 {
     device_cores_read(&source->cores, pool);

@@ -11,13 +11,13 @@ struct device_source {
     struct source source;
     struct device_cores cores;
     struct core_types *types;      /* by core */
-    ARRAY(struct core_part) parts; /* what is read at once */
+    ARRAY(struct core_part) parts; /* units of reading */
 };
 
 /* Event types of a core. */
 struct core_types {
     uint32_t *instructions[ENGINE_COUNT]; /* by instruction */
-    uint32_t *variables;                  /* of transfers, by variable; behind them: of none */
+    uint32_t *variables;                  /* of transfers, by variable; the last: without one */
     uint32_t *collectives;                /* by collective */
     uint32_t steps[STEP_DMA_ADVANCE + 1];
     uint32_t errors[ERROR_COLLECTIVE + 2]; /* the last: unknown ones */
@@ -25,14 +25,14 @@ struct core_types {
     uint32_t *lanes; /* of counters, by lane */
 };
 
-/* All events of an execution on a lane, or, of packets and semaphores, on all lanes of the kind. */
+/* All events of an execution on a lane or, for packets and semaphores, on all lanes of the kind. */
 struct core_part {
     uint32_t core, execution, lane;
     uint8_t kind; /* enum device_lane_kind */
     uint64_t first, count;
 };
 
-/* Whether a file is an NTFF with content. */
+/* Whether a file is an NTFF that is not empty. */
 bool is_ntff(const char *path);
 /* The NEFF of an NTFF: beside it, or where the runtime and serving frameworks put it; by its uuid.
  * Free with mem_free. */

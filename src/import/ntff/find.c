@@ -13,7 +13,7 @@ bool is_ntff(const char *path)
     struct error ignored;
     if (file_is_directory(path) || !file_open(&file, path, &ignored))
         return false;
-    bool is = ntff_recognise(file.data, file.size);
+    bool is = ntff_recognize(file.data, file.size);
     file_close(&file);
     return is;
 }
@@ -43,7 +43,7 @@ static void list_directory(const struct pending *at, pending_list *pending, path
     paths_free(&entries);
 }
 
-/* Digits count as numbers, so that rank 10 comes behind rank 9. */
+/* Digits are compared as numbers, so that rank 10 comes after rank 9. */
 static bool path_before(const void *a, const void *b, const void *context)
 {
     (void)context;
@@ -104,7 +104,7 @@ bool find_neff(const char *ntff_path, char **neff_path, struct error *err)
     char uuid[QUANTITY_SIZE];
     if (!*neff_path)
         error_in_file(err, ntff_path,
-                      "its NEFF is not beside it: '%.100s', uuid %s; name the file with -n",
+                      "its NEFF was not found: '%.100s', uuid %s; name the file with -n",
                       header->neff_name, format_uuid(header->neff_uuid, uuid));
     ntff_close(ntff);
     return *neff_path != NULL;

@@ -1,6 +1,6 @@
 /*
- * Pushes the events of device profiles. An execution's lists are in memory; a part is what it has
- * on a lane.
+ * Pushes the events of device profiles. An execution's lists are in memory; a part is its events on
+ * one lane.
  */
 #include "import/ntff/device_source.h"
 
@@ -155,10 +155,10 @@ static void push_series(struct filling *filling, uint32_t kind)
     }
 }
 
-/* Items of a list by lane, those of a lane in their order: a counting sort. */
+/* Items of a list by lane, in their order within each: a counting sort. */
 struct sorted {
     uint32_t *order;
-    size_t *end; /* by lane: behind its last */
+    size_t *end; /* by lane: after its last */
 };
 
 typedef uint32_t lane_of_item(const struct filling *filling, size_t item);
@@ -193,6 +193,8 @@ static uint32_t semaphore_lane(const struct filling *filling, size_t item)
                           filling->execution->updates.items[item].semaphore, 0);
 }
 
+/* Packets and semaphores of all lanes are in one list each: sorting them once by lane is cheaper
+ * than a scan for each of hundreds of lanes. */
 static void push_sorted(struct filling *filling, bool are_packets)
 {
     const struct device_execution *execution = filling->execution;
@@ -222,6 +224,7 @@ static void push_sorted(struct filling *filling, bool are_packets)
     mem_free(sorted.end);
 }
 
+/* No default case, so that the compiler reports a lane kind without one. */
 static void push_part(struct filling *filling)
 {
     const struct device_lane *lane = &filling->core->lanes.items[filling->events->lane];
@@ -260,7 +263,7 @@ static void push_part(struct filling *filling)
     }
 }
 
-/* A source that is being read: batches are made once for each worker. */
+/* A source being read: each worker has one batch. */
 struct reading {
     struct device_source *source;
     struct batch *batches;
@@ -291,8 +294,8 @@ static bool read_part(void *context, const struct part *part, struct error *err)
     return !filling.failed;
 }
 
-/* Groups of whole executions, unless those are large: what every execution of a program has then
- * repeats from group to group. */
+/* Groups of whole executions, unless those are large: what all executions of a program have in
+ * common then repeats from group to group. */
 static size_t *group_parts(const struct device_source *source, bool together, size_t *groups)
 {
     size_t count = source->parts.count;

@@ -1,6 +1,6 @@
 /*
- * Event types of device profiles: instructions by opcode and where they come from, transfers by
- * what they move, collectives by operation.
+ * Event types of device profiles: instructions by opcode and origin, transfers by variable,
+ * collectives by operation.
  */
 #include "import/ntff/device_source.h"
 

@@ -49,6 +49,8 @@ static bool read_name(const struct pb_field *entry, struct catalog *catalog,
     return !in.problem;
 }
 
+/* Fields are those of schema/ntrace.proto; unknown ones are skipped. A lane without an end is still
+ * open: its end is the largest time. */
 static bool read_lane(const struct pb_field *entry, struct catalog *catalog,
                       struct recorded_file *file)
 {
@@ -77,8 +79,8 @@ static bool read_lane(const struct pb_field *entry, struct catalog *catalog,
     return !in.problem;
 }
 
-/* Whether the events of a lane are shown among those of another, which is its thread's own, or else
- * the first of its kind. The system gives the id of a thread that has ended to another one. */
+/* Whether the events of a lane are shown among those of another, which is its thread's own,
+ * otherwise the first of its kind. The system reuses ids of threads that have ended. */
 static bool is_shown_in(const struct recorded_lane *lane, const struct recorded_lane *other)
 {
     if (other->thread != lane->thread || other->is_core || other->place == PLACE_APART)
@@ -180,6 +182,8 @@ static bool columns_are_done(const struct recorded_walk *walk)
     return true;
 }
 
+/* Columns are only located here, and read in parallel by next_event. Times and ids are differences,
+ * starting anew in each block, so that blocks can be read alone. */
 static bool read_block(struct recorded_walk *walk, const struct pb_field *block)
 {
     struct pb_reader in = pb_enter(block);
@@ -252,6 +256,8 @@ static bool next_double(struct recorded_walk *walk, double *number)
     return true;
 }
 
+/* Each type has its own column of values. A counter's value is the arg without a key, and is not
+ * among its args. */
 static bool next_arg(struct recorded_walk *walk, struct recorded *event)
 {
     uint32_t key, text;
@@ -295,6 +301,8 @@ static bool next_arg(struct recorded_walk *walk, struct recorded *event)
     return true;
 }
 
+/* Reads one entry of each column; differences wrap, so that a damaged file cannot overflow. At the
+ * end of a block every column must be used up: otherwise an earlier event was misread. */
 static bool next_event(struct recorded_walk *walk, struct recorded *event)
 {
     uint64_t time, phase, core, tracking, args, duration = 0;

@@ -6,7 +6,7 @@
 enum { FIELD_FORMAT = 31 };
 
 /* All of them begin with the name of their format. */
-enum session_file session_recognise(const uint8_t *data, size_t size)
+enum session_file session_recognize(const uint8_t *data, size_t size)
 {
     static const struct {
         const char *name;
@@ -64,6 +64,8 @@ bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit)
     return true;
 }
 
+/* Fields are those of schema/trace_info.proto; unknown ones are skipped, so that files of later
+ * versions can be read. Texts point into the data. */
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed)
 {
@@ -147,6 +149,8 @@ static double float_of(uint32_t bits)
     return (double)number;
 }
 
+/* The average is passed on first, then each CPU's value. Values without an id are an error; ids
+ * without a value are ignored. */
 static bool read_cpu_sample(const struct pb_field *sample, usage_point_visit *visit, void *context,
                             struct pb_reader *failed)
 {

@@ -18,14 +18,14 @@ static bool is_session_file(const char *path)
     if (!text_ends(text_of(path), TEXT(".pb")) || stat(path, &status) != 0 ||
         !S_ISREG(status.st_mode) || !file_open(&file, path, &ignored))
         return false;
-    bool is_session = session_recognise(file.data, file.size) != SESSION_NONE;
+    bool is_session = session_recognize(file.data, file.size) != SESSION_NONE;
     file_close(&file);
     return is_session;
 }
 
 struct search {
     path_list *files, *rings, *warnings;
-    /* Set instead of the above: recovers what was left since a given time. */
+    /* Set instead of the above: recovers recordings left since a given time. */
     recovered_list *recovered;
     int64_t since_ns;
 };
@@ -39,7 +39,7 @@ static bool has_file(const char *directory, const char *name)
     return exists;
 }
 
-/* trace_info.pb is written last: if it exists, rings are obsolete and were just not removed. */
+/* trace_info.pb is written last: if it exists, rings are obsolete and were only not removed. */
 static bool is_complete(const char *directory)
 {
     char *path = path_join(directory, "trace_info.pb");
@@ -90,6 +90,8 @@ static void recover(struct search *search, const char *directory)
     *array_push(search->recovered) = result;
 }
 
+/* Links to directories are not followed, and rings/ is not searched: it stands for its session.
+ * Entries that are taken move to the lists, the others are freed. */
 static bool take_directory(struct search *search, const char *directory, path_list *below,
                            struct error *err)
 {
@@ -150,7 +152,7 @@ static char *directory_above(const char *path)
                  : mem_copy_text(".", 1);
 }
 
-/* Whether it is a session's rings/ directory, which stands for the session. */
+/* Whether it is a session's rings/ directory, which represents the session. */
 static bool is_rings(const char *path)
 {
     size_t size = strlen(path);
@@ -240,7 +242,7 @@ static void count_session(const char *path, int64_t since_ns, struct recording_c
     struct pb_reader failed;
     if (!file_open(&file, path, &ignored))
         return;
-    if (session_recognise(file.data, file.size) == SESSION_INFO &&
+    if (session_recognize(file.data, file.size) == SESSION_INFO &&
         session_info_read(file.data, file.size, &info, &failed) && info.end_ns >= since_ns) {
         counts->processes++;
         struct drops gpu = count_gpu(path), all = session_drops(&info, gpu);

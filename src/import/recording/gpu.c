@@ -1,5 +1,5 @@
 /*
- * Streams, calls and waits of a GPU recording, as an XPlane of the same run has them.
+ * Streams, calls and waits of a GPU recording, in the form of an XPlane of the same run.
  */
 #include "import/recording/gpu.h"
 
@@ -13,7 +13,7 @@
 
 enum { DETAILS_SIZE = 256 };
 
-/* What a stream has done; XLA's tracer names streams by it. */
+/* The kinds of work of a stream; XLA's tracer names streams by them. */
 enum work { WORK_COMPUTE = 1, WORK_SET = 2, WORK_COPY = 4, WORK_COPIES = GPU_COPY_KINDS };
 
 struct gpu_lane {
@@ -99,12 +99,12 @@ void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host)
     const struct gpu_file *file = &gpu->file;
     if (file->damage)
         import_message(catalog, host, true,
-                       "gpu_trace.pb: byte %zu: %s; what follows, %zu bytes, is left out",
+                       "gpu_trace.pb: byte %zu: %s; the %zu bytes that follow are left out",
                        file->size, file->damage, file->left_out);
     if (gpu->window_count > 0)
         import_message(catalog, host, false,
-                       "GPUs were recorded in %" PRIu64 " windows, %.3g s in all; between them "
-                       "nothing is known of them",
+                       "GPUs were recorded in %" PRIu64 " windows, %.3g s in all; activity "
+                       "between them is unknown",
                        gpu->window_count, (double)gpu->window_ns / 1e9);
     if (file->lost_samples > 0)
         import_message(catalog, host, false,
@@ -121,7 +121,7 @@ static bool put(const struct gpu_pass *pass, uint32_t track, uint32_t type, cons
     return gpu_put(pass, track, type, v[0], v[1]);
 }
 
-/* The lane of a stream, made with its first event. */
+/* The lane of a stream, created with its first event. */
 static uint32_t stream_track(const struct gpu_pass *pass, uint64_t id, uint32_t work)
 {
     struct gpu *gpu = pass->gpu;
@@ -162,7 +162,7 @@ static void name_streams(const struct gpu *gpu, struct catalog *catalog)
     }
 }
 
-/* What all work of a stream has: where it was launched and for what. */
+/* Args of all work of a stream: where it was launched and for what. */
 static void add_launch(const struct gpu_pass *pass, uint64_t stream, uint64_t correlation,
                        uint64_t node, uint64_t graph)
 {
@@ -331,6 +331,8 @@ static bool take_call(const struct gpu_pass *pass, const uint64_t *v)
     return put(pass, thread_track(pass, v[3]), type, v);
 }
 
+/* Tables without a case, such as memory, are handled elsewhere; those of later versions are
+ * ignored. */
 static bool take(void *context, enum gpu_table table, const uint64_t *values)
 {
     const struct gpu_pass *pass = context;

@@ -13,11 +13,11 @@ struct gpu;
 /* Reads the definitions of gpu_trace.pb. */
 struct gpu *gpu_open(struct recording *recording, uint32_t process);
 void gpu_close(struct gpu *gpu);
-/* Whether it was recorded in windows, not all the time. */
+/* Whether it was recorded in windows, not continuously. */
 bool gpu_is_sampled(const struct gpu *gpu);
 /* Its activities, and those that were dropped during the capture; none for NULL. */
 struct drops gpu_drops(const struct gpu *gpu);
-/* What is missing otherwise: damage, time between windows, samples. */
+/* Other losses: damage, time between windows, samples. */
 void gpu_messages(const struct gpu *gpu, struct catalog *catalog, uint32_t host);
 bool gpu_take(struct gpu *gpu, const struct gpu_target *target);
 

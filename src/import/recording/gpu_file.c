@@ -1,10 +1,10 @@
 /*
- * Reads gpu_trace.pb. Pieces that a killed program left are whole messages; ids that nothing
- * defines are taken as none.
+ * Reads gpu_trace.pb. Pieces that a killed program left are whole messages; undefined ids count as
+ * none.
  */
 #include "import/recording/gpu_file.h"
 
-/* Of each table: how many columns, and those that hold differences, as bits. */
+/* For each table: the number of columns, and a bit for each that holds differences. */
 static const struct {
     uint32_t columns, differences;
 } layouts[GPU_TABLES] = {
@@ -43,6 +43,8 @@ static bool enter_columns(const struct pb_field *message, uint32_t count,
     return !in.problem;
 }
 
+/* The first column decides how many rows there are; another column is either missing, from an older
+ * recorder, or as long. Differences wrap as unsigned numbers. */
 static bool walk_rows(enum gpu_table table, const struct pb_field *message, gpu_visit *visit,
                       void *context, struct pb_reader *failed)
 {
@@ -149,6 +151,7 @@ static bool add_lost(uint64_t *total, struct pb_reader packed, struct pb_reader 
     return !packed.problem;
 }
 
+/* Fields are those of schema/gpu_trace.proto. Counts of losses may be packed or not. */
 static bool read_definition(struct gpu_file *file, const struct pb_field *field,
                             struct pb_reader *failed)
 {

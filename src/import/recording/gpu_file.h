@@ -23,7 +23,7 @@ struct gpu_shape {
     uint32_t registers, static_shared, dynamic_shared, executed_shared, local, launch_type;
 };
 
-/* Which operation of a program a graph's node was made for; texts, 0 for none. */
+/* The operation of a program that a graph's node was made for; texts, 0 for none. */
 struct gpu_node {
     uint64_t original; /* the node it is a copy of, 0 for none */
     uint32_t range;    /* the NVTX range it was made in */
@@ -32,9 +32,9 @@ struct gpu_node {
 struct gpu_file {
     const uint8_t *data;
     size_t size;              /* up to the first damage */
-    const char *damage;       /* NULL if there is none */
+    const char *damage;       /* NULL if it has none */
     size_t left_out;          /* bytes after it */
-    ARRAY(struct text) texts; /* of these lists, number 0 is none */
+    ARRAY(struct text) texts; /* in these lists, number 0 means none */
     ARRAY(struct gpu_device) devices;
     ARRAY(struct gpu_stream) streams;
     ARRAY(struct gpu_shape) shapes;
@@ -63,14 +63,14 @@ enum gpu_table {
 };
 enum { GPU_COLUMNS = 13 };
 
-/* Whether rows of a table are activities; nodes say what was launched later. */
+/* Whether rows of a table are activities; nodes describe later launches. */
 static inline bool gpu_is_activity(enum gpu_table table)
 {
     return table != GPU_NODES;
 }
 
 /* Reads the definitions and nodes; data and size are set. The file ends at its first damage: a
- * program that is killed may leave half a message. */
+ * killed program may leave half a message. */
 void gpu_file_read(struct gpu_file *file);
 void gpu_file_free(struct gpu_file *file);
 

@@ -1,6 +1,6 @@
 /*
- * Bytes taken before the capture are not known: use starts at 0 and never falls below. Of a pool,
- * each allocation tells size and use.
+ * Bytes allocated before the capture are not known: use starts at 0 and never falls below. For a
+ * pool, each allocation gives its size and use.
  */
 #include "import/recording/gpu_memory.h"
 
@@ -19,13 +19,15 @@ const char *gpu_memory_kind(uint64_t kind)
     return kinds[kind < sizeof kinds / sizeof *kinds ? kind : 0];
 }
 
-/* Of a release, CUPTI tells what was in use before it. */
+/* For a release, CUPTI gives the use before it. */
 static uint64_t used_afterwards(const uint64_t *v)
 {
     uint64_t released = v[1] == ALLOCATION ? 0 : v[3];
     return v[11] > released ? v[11] - released : 0;
 }
 
+/* Columns are those of schema/gpu_trace.proto. Rows are only collected: memory in use can be summed
+ * only in order of time, and threads write theirs out of order. */
 void gpu_memory_collect(struct gpu_memory *memory, enum gpu_table table, const uint64_t *v)
 {
     if (table == GPU_ALLOCATIONS)
@@ -37,7 +39,7 @@ void gpu_memory_collect(struct gpu_memory *memory, enum gpu_table table, const u
             .address = v[4],
             .device = (uint32_t)v[6],
             .correlation = v[7],
-            .pool = v[10] ? v[8] : 0, /* of one whose size is not known, nothing is */
+            .pool = v[10] ? v[8] : 0, /* without its size, nothing is known of a pool */
             .pool_bytes = v[10],
             .pool_used = used_afterwards(v)};
     if (table == GPU_POOLS)
@@ -128,7 +130,7 @@ static int64_t add_change(int64_t bytes, const struct gpu_memory_change *change)
     return bytes < 0 ? 0 : bytes;
 }
 
-/* The counter of a device's memory, made with its first change. */
+/* The counter of a device's memory, created with its first change. */
 static struct gpu_memory_use *use_of(struct gpu_memory *memory, const struct gpu_pass *pass,
                                      uint32_t device)
 {

@@ -1,5 +1,5 @@
 /*
- * Names of a GPU recording: graphs' nodes tell the operation they were made for; for launches
+ * Names of a GPU recording: graphs' nodes name the operation they were made for; for launches
  * outside of graphs, the ranges of the launching thread do.
  */
 #include "import/recording/gpu_names.h"
@@ -56,8 +56,8 @@ static const char *const overhead_names[GPU_OVERHEAD_KINDS] = {
 static const char *const pool_names[GPU_POOL_OPERATIONS] = {
     "Memory pool", "Memory pool created", "Memory pool destroyed", "Memory pool trimmed"};
 
-/* By their ids in gpu_trace.pb: of NVML, and CUPTI's metrics that are sampled by default. Others
- * keep their names. */
+/* By their ids in gpu_trace.pb: NVML's counters, and CUPTI's metrics that are sampled by default.
+ * Others keep their names. */
 #define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 static const struct {
     const char *id, *name;
@@ -190,7 +190,7 @@ static void name_types(struct gpu_names *names, const struct gpu_file *file,
     names->sets = mem_zeroed(GPU_SET_VALUES + 1, sizeof *names->sets);
 }
 
-/* Versions of the runtime's functions are left out: cudaLaunchKernel_v7000. */
+/* Version suffixes of the runtime's functions are dropped: cudaLaunchKernel_v7000. */
 uint32_t gpu_call_type(struct gpu_names *names, const struct gpu_file *file,
                        struct recording *recording, uint64_t text)
 {
@@ -219,7 +219,7 @@ uint32_t gpu_set_type(struct gpu_names *names, struct recording *recording, uint
     return names->sets[id];
 }
 
-/* Of the driver's compiler: 1; of CUPTI: multiples of 65,536. */
+/* The driver's compiler: 1; CUPTI: multiples of 65,536. */
 uint32_t gpu_overhead_type(const struct gpu_names *names, uint64_t kind)
 {
     uint64_t id = kind >> KIND_UNIT;

@@ -1,6 +1,6 @@
 /*
- * Names of what a GPU recording has: kernels, copies, calls, and the operations of XLA's programs
- * that work was launched for.
+ * Names in a GPU recording: kernels, copies, calls, and the operations of XLA's programs that work
+ * was launched for.
  */
 #ifndef KYMO_IMPORT_RECORDING_GPU_NAMES_H
 #define KYMO_IMPORT_RECORDING_GPU_NAMES_H
@@ -38,11 +38,11 @@ enum gpu_key {
     GPU_KEYS
 };
 
-/* What ranges tell of an operation; strings, STRING_NONE for none. */
+/* An operation as described by ranges; strings, STRING_NONE for none. */
 struct gpu_operation {
     uint32_t operation, name, module;
     uint64_t program;
-    struct source_line source; /* that PyTorch's operators tell; no file for none */
+    struct source_line source; /* from PyTorch's operators; no file for none */
 };
 
 enum { GPU_COPY_KINDS = 11, GPU_WAIT_KINDS = 5, GPU_OVERHEAD_KINDS = 9, GPU_SET_VALUES = 256 };
@@ -70,10 +70,10 @@ uint32_t gpu_call_type(struct gpu_names *names, const struct gpu_file *file,
                        struct recording *recording, uint64_t text);
 uint32_t gpu_set_type(struct gpu_names *names, struct recording *recording, uint64_t value);
 uint32_t gpu_overhead_type(const struct gpu_names *names, uint64_t kind);
-/* The name of a counter with its unit, and what samples are divided by for it. An id that is not
- * known is its own name. */
+/* The name of a counter with its unit, and the divisor of its samples. An unknown id is its own
+ * name. */
 struct text gpu_counter_name(struct text id, double *divisor);
-/* The operation of a graph's node, or else of the call that launched it; NULL when not known. */
+/* The operation of a graph's node, otherwise of the call that launched it; NULL when unknown. */
 const struct gpu_operation *gpu_operation_of(const struct gpu_names *names,
                                              const struct gpu_file *file, uint64_t node,
                                              uint64_t correlation);

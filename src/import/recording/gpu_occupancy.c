@@ -1,6 +1,7 @@
 /*
- * Occupancy of a kernel: how many of its blocks a multiprocessor holds, by warps, registers, shared
- * memory and slots, as NVIDIA's programming guide defines it for compute capability 7.0 and later.
+ * Occupancy of a kernel: the number of its blocks that a multiprocessor holds, limited by warps,
+ * registers, shared memory and slots, as NVIDIA's programming guide defines it for compute
+ * capability 7.0 and later.
  */
 #include "import/recording/gpu_occupancy.h"
 

@@ -7,7 +7,7 @@
 #include "import/recording/gpu_file.h"
 
 /* The share of a multiprocessor's warps that blocks of this shape can keep busy, in percent; 0 when
- * the device does not tell enough. */
+ * the device's properties are not known. */
 double gpu_occupancy(const struct gpu_device *device, const struct gpu_shape *shape);
 
 #endif

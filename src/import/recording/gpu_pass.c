@@ -1,5 +1,5 @@
 /*
- * Events and lanes of a pass. Lanes are made while they are laid out, before there is a pusher.
+ * Events and lanes of a pass. Lanes are created during layout, before there is a pusher.
  */
 #include "import/recording/gpu_pass.h"
 
@@ -50,7 +50,7 @@ static const struct gpu_device *device_of(const struct gpu_file *file, uint32_t 
     return NULL;
 }
 
-/* What is known of a device, under the names it has in XPlane files. */
+/* Properties of a device, under their names in XPlane files. */
 static struct arg_list device_args(struct catalog *catalog, const struct gpu_file *file,
                                    const struct gpu_device *device)
 {

@@ -1,6 +1,6 @@
 /*
- * A pass over the activities of a GPU recording, and what all parts of it do: put events, and make
- * lanes.
+ * A pass over the activities of a GPU recording, and what all parts of it share: adding events and
+ * creating lanes.
  */
 #ifndef KYMO_IMPORT_RECORDING_GPU_PASS_H
 #define KYMO_IMPORT_RECORDING_GPU_PASS_H
@@ -26,7 +26,7 @@ struct gpu_pass {
     const struct process *process;
 };
 
-/* Args of the event that is put next. */
+/* Args of the event to be added next. */
 void gpu_add_number(const struct gpu_pass *pass, enum gpu_key key, uint64_t value);
 void gpu_add_string(const struct gpu_pass *pass, enum gpu_key key, uint32_t string);
 void gpu_add_text(const struct gpu_pass *pass, enum gpu_key key, const char *text);
@@ -37,9 +37,9 @@ bool gpu_put(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_
 bool gpu_put_counter(const struct gpu_pass *pass, uint32_t track, uint32_t type, uint64_t time_ns,
                      double value);
 
-/* The source of a device, with what is known of it. */
+/* The source of a device, with its properties. */
 uint32_t gpu_device_source(const struct gpu_pass *pass, uint32_t id);
-/* A lane of the host where events of all threads overlap, made when *track is TRACK_NONE. */
+/* A lane of the host where events of all threads overlap, created when *track is TRACK_NONE. */
 uint32_t gpu_host_track(const struct gpu_pass *pass, uint32_t *track, struct text name);
 /* A new lane below the streams of a device. */
 uint32_t gpu_counter_track(const struct gpu_pass *pass, uint32_t device, struct text name);

@@ -1,6 +1,6 @@
 /*
- * A dump has many files of each program. The one that ran is
- * module_0012.jit_step.sm_9.0_gpu_after_optimizations.hlo.pb, and 12 the id that events give it.
+ * A dump has many files for each program. The one that ran is
+ * module_0012.jit_step.sm_9.0_gpu_after_optimizations.hlo.pb, where 12 is its id in events.
  */
 #include "import/recording/hlo_dump.h"
 

@@ -81,12 +81,14 @@ static struct runtime_record record_of(const struct pass *pass, const struct rec
     return record;
 }
 
-/* Ranges of threads, of which there may be millions, have nothing to be matched or adjusted. */
+/* Ranges of threads, of which there may be millions, need no matching or adjusting. */
 static bool is_simple(const struct recorded *event)
 {
     return event->phase == RECORDED_RANGE && !event->has_core;
 }
 
+/* Ranges of threads, which are most events, need only their time. XLA's and PyTorch's ranges are
+ * collected only if there are GPU activities to be named by them. */
 static bool gather(struct pass *pass, const struct recorded *event)
 {
     struct process *process = pass->process;
@@ -195,7 +197,7 @@ static uint32_t source_of(struct catalog *catalog, uint32_t process, uint32_t ki
     }
 }
 
-/* TRACK_NONE when there is none and the passes that may add one are over. */
+/* TRACK_NONE when it does not exist and the passes that may add it are over. */
 static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
 {
     struct recording *recording = pass->recording;
@@ -216,6 +218,8 @@ static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
     return track;
 }
 
+/* Counters have lanes of their own, then events of cores, then pairs with an id, which may overlap;
+ * everything else goes to the thread's lane, which is cached in it. */
 static uint32_t lane_of(struct pass *pass, const struct recorded *event,
                         const struct runtime_event *whole)
 {
@@ -256,7 +260,7 @@ static void add_category(const struct pass *pass, const struct recorded *event, 
     known->args = catalog_keep_args(catalog, &arg, 1);
 }
 
-/* Types of one name are different ones if they are at different places of the source. */
+/* Types of the same name are different if their source locations are. */
 static uint32_t type_of(struct pass *pass, const struct recorded_name *name)
 {
     struct recording *recording = pass->recording;
@@ -302,7 +306,7 @@ static void add_arg(struct pusher *pusher, uint32_t key, enum arg_type type, uin
     arg_put(array_push(&pusher->args), key, type, 0, value);
 }
 
-/* Flows as the analysis expects them: a type, here the name, and an id. */
+/* Flows in the form that the analysis expects: a type, here the name, and an id. */
 static void put_args(struct pass *pass, const struct recorded *event,
                      const struct runtime_event *whole, const struct recorded_stop *stop)
 {

@@ -36,6 +36,8 @@ static void recording_close(struct source *base)
     mem_free(recording);
 }
 
+/* Keys are looked up once, so that passes over the events compare numbers. Their names are those of
+ * Neuron's and torch.profiler's files. */
 static struct recording *recording_create(void)
 {
     struct recording *recording = mem_zeroed(1, sizeof *recording);
@@ -87,7 +89,7 @@ static void add_rings_messages(struct catalog *catalog, uint32_t number,
                        error_line(&rings->first_skipped, line));
 }
 
-/* Which lanes lack what was dropped of GPUs is not recorded: streams, or calls of any thread. */
+/* It is not recorded which lanes lack the GPUs' dropped events: streams, or calls of any thread. */
 static void add_drops(struct recording *recording, uint32_t number)
 {
     struct catalog *catalog = &recording->base.source.catalog;
@@ -154,7 +156,7 @@ static struct text directory_of(const char *path)
     return (struct text){path, slash ? (size_t)(slash - path) : 0};
 }
 
-/* A file of that name beside the events that is none of ours: what it had is missing. */
+/* A file of that name beside the events that cannot be read: its content is missing. */
 static void check_gpu_file(struct recording *recording, uint32_t number)
 {
     struct text directory = directory_of(recording->base.files.items[number].path);
@@ -162,11 +164,11 @@ static void check_gpu_file(struct recording *recording, uint32_t number)
                              directory.size > 0 ? "/" : "");
     if (access(path, F_OK) == 0)
         import_message(&recording->base.source.catalog, number, true,
-                       "gpu_trace.pb is empty or damaged at its start: what GPUs did is not shown");
+                       "gpu_trace.pb is empty or damaged at its start: GPU activity is not shown");
     mem_free(path);
 }
 
-/* Times of GPUs are of the monotonic clock, of which the capture's description has samples. */
+/* Times of GPUs use the monotonic clock; the capture's metadata has samples of it. */
 static void open_gpu(struct recording *recording, uint32_t number)
 {
     struct process *process = &recording->processes.items[number];
@@ -178,7 +180,7 @@ static void open_gpu(struct recording *recording, uint32_t number)
     if (!session_clock_read(process->info_file.data, process->info_file.size,
                             &process->monotonic)) {
         import_message(&recording->base.source.catalog, number, true,
-                       "trace_info.pb has no samples of the clock: what GPUs did is not shown");
+                       "trace_info.pb has no samples of the clock: GPU activity is not shown");
         return;
     }
     process->gpu = gpu_open(recording, number);
@@ -223,7 +225,7 @@ static bool open_session_files(struct catalog *catalog, const struct capture *ca
             continue;
         if (!file_open(&file, input->path, err))
             return false;
-        enum session_file kind = session_recognise(file.data, file.size);
+        enum session_file kind = session_recognize(file.data, file.size);
         struct pb_reader failed;
         if (kind == SESSION_INFO && !process->info_file.data) {
             process->info_file = file;
@@ -325,7 +327,7 @@ static bool add_file(struct recording *recording, const struct capture *capture,
     struct file map;
     if (!file_open(&map, input->path, err))
         return false;
-    if (session_recognise(map.data, map.size) != SESSION_EVENTS) {
+    if (session_recognize(map.data, map.size) != SESSION_EVENTS) {
         file_close(&map);
         return true;
     }
@@ -356,6 +358,8 @@ static void add_unread(struct recording *recording, const path_list *unread)
         import_message(&recording->base.source.catalog, 0, true, "%s", *line);
 }
 
+/* Processes whose rings cannot be read are skipped with a message as long as another one can be
+ * read; only if none can is that an error. */
 bool import_recording(const struct capture *capture, struct pool *pool, struct source **source,
                       struct error *err)
 {

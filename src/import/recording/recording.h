@@ -6,7 +6,7 @@
 
 #include "import/import.h"
 
-/* The type of a session file, recognised by its first bytes. */
+/* The type of a session file, recognized by its first bytes. */
 enum session_file {
     SESSION_NONE,
     SESSION_EVENTS,
@@ -16,10 +16,10 @@ enum session_file {
     SESSION_GPU,
     SESSION_FILES
 };
-enum session_file session_recognise(const uint8_t *data, size_t size);
+enum session_file session_recognize(const uint8_t *data, size_t size);
 
-/* Finds the session files at a path: that of a session's file or directory, or all below a
- * directory; none is not an error. Directories of programs that did not end their capture go to
+/* Finds the session files at a path: a session's file or directory, or all below a directory;
+ * finding none is not an error. Directories of programs that did not end their capture go to
  * `rings`. */
 bool recording_find(const char *path, path_list *files, path_list *rings, path_list *warnings,
                     struct error *err);

@@ -32,7 +32,7 @@ struct recorded_name {
     uint32_t file, line;  /* source location of the event type; file is a name, or 0 */
 };
 
-/* Where events of a thread are shown that others recorded. */
+/* Where a thread's events that others recorded are shown. */
 enum lane_place { PLACE_OWN, PLACE_SHARED, PLACE_APART, PLACES };
 
 struct recorded_lane {
@@ -66,7 +66,7 @@ struct recorded {
 struct recorded_file {
     const uint8_t *data;
     size_t size;
-    ARRAY(struct recorded_name) names; /* number 0 is none */
+    ARRAY(struct recorded_name) names; /* number 0 means none */
     ARRAY(struct recorded_lane) lanes;
 };
 
@@ -93,13 +93,12 @@ struct session_info {
 };
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed);
-/* Marks the lanes of which it says that events were dropped. */
+/* Marks the lanes that dropped events according to the file. */
 void session_lanes_read(const uint8_t *data, size_t size, struct recorded_file *events);
-/* What a process dropped and kept: of its own events, and of what its GPUs did. */
+/* The events that a process dropped and kept, its own and its GPUs'. */
 struct drops session_drops(const struct session_info *info, struct drops gpu);
 
-/* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false when there are none.
- */
+/* The times of CLOCK_MONOTONIC, as `device` times, and since the epoch; false if it has none. */
 bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit);
 
 /* The samples of cpu_util.pb and host_mem.pb. */
@@ -160,23 +159,23 @@ struct recording {
 bool recording_put(struct recording *recording, uint32_t process, struct pusher *pusher,
                    uint32_t track, uint32_t type, int64_t start_ns, int64_t end_ns, double value,
                    struct error *err);
-/* The lane of a thread, while lanes are laid out: that of its annotations if it has any, or else
- * one of this name, which may be empty. */
+/* The lane of a thread, during layout: that of its annotations if it has any, otherwise one of this
+ * name, which may be empty. */
 uint32_t recording_thread_lane(struct recording *recording, uint32_t process, uint64_t thread,
                                struct text name);
 
-/* What torch.profiler would call the category of an event; empty when it is not PyTorch's. */
+/* The category of an event in torch.profiler's terms; empty when it is not PyTorch's. */
 struct text torch_category(const struct known_keys *keys, const struct recorded *event,
                            struct text name);
-/* An arg of an event as torch.profiler's files have it: sizes are lists. */
+/* An arg of an event in the form of torch.profiler's files: sizes are lists. */
 struct arg torch_arg(const struct known_keys *keys, const struct catalog *catalog,
                      struct pusher *pusher, const struct arg *arg);
 
-/* Whether the start of an event is an operator's of PyTorch; its name is left to the caller. */
+/* Whether the start of an event is that of a PyTorch operator; the caller sets its name. */
 bool torch_start_of(const struct known_keys *keys, const struct recorded *event,
                     struct torch_start *start);
 
-/* Of calls of NCCL, the args that torch.profiler's files have of a collective. */
+/* For NCCL calls, the args of a collective in torch.profiler's files. */
 void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struct recorded *event,
                struct text name);
 

@@ -1,7 +1,7 @@
 /*
- * Recordings: ranges that PyTorch wrote (emit_nvtx), which libkymo-cuda took apart: events with the
- * id of a call, of operators also autograd's number and the sizes of inputs. Calls of NCCL have the
- * communicator, "ncclAllReduce" of which is torch.profiler's "allreduce".
+ * Recordings: ranges that PyTorch wrote (emit_nvtx), parsed by libkymo-cuda: events with the id of
+ * a call and, for operators, autograd's number and the sizes of inputs. NCCL calls have the
+ * communicator; "ncclAllReduce" is torch.profiler's "allreduce".
  */
 #include "base/wire/wire.h"
 #include "import/recording/recording_passes.h"
@@ -25,7 +25,8 @@ static bool has_arg(const struct recorded *event, uint32_t key)
     return find_arg(event, key) != NULL;
 }
 
-/* Ranges of programs (record_function) have ids like operators, but neither numbers nor inputs. */
+/* Ranges of the program (record_function) have ids like operators, but neither numbers nor
+ * inputs. */
 struct text torch_category(const struct known_keys *keys, const struct recorded *event,
                            struct text name)
 {

@@ -3,7 +3,7 @@
  */
 #include "import/recording/xla_ranges.h"
 
-enum { MOST_OPEN = 4096 }; /* if there are more, the oldest are not going to be closed */
+enum { MOST_OPEN = 4096 }; /* with more, the oldest will not be closed */
 
 void xla_ranges_free(struct xla_ranges *ranges)
 {
@@ -37,7 +37,7 @@ static void add_moment(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns
     *array_push(&ranges->moments) = moment;
 }
 
-/* Whether something has changed by it. */
+/* Whether it changed anything. */
 static bool close_range(struct xla_ranges *ranges, uint32_t lane, uint32_t string)
 {
     for (size_t i = ranges->open.count; i > 0; i--) {
@@ -73,7 +73,7 @@ static struct source_line source_of(const struct xla_ranges *ranges, uint32_t la
     return source;
 }
 
-/* Threads count on their own: a number that two of them have is of neither. */
+/* Each thread counts separately: a number used by two of them identifies neither. */
 static void note_forward(struct xla_ranges *ranges, uint32_t lane, int64_t sequence,
                          struct source_line source)
 {
@@ -86,7 +86,8 @@ static void note_forward(struct xla_ranges *ranges, uint32_t lane, int64_t seque
         ranges->forwards.items[known].source.file = 0;
 }
 
-/* What Python has called has a source, if an outer operator's; the backward pass has none. */
+/* Work called from Python has a source, possibly an outer operator's; the backward pass has
+ * none. */
 void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns,
                         const struct torch_start *start)
 {
@@ -133,7 +134,7 @@ struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, 
 {
     const struct xla_moment key = {.lane = lane, .time_ns = time_ns};
     size_t from = 0, to = ranges->moments.count;
-    while (from < to) { /* the first that is later */
+    while (from < to) { /* the first later one */
         size_t middle = from + (to - from) / 2;
         if (!is_before(&key, &ranges->moments.items[middle], NULL))
             from = middle + 1;

@@ -1,6 +1,6 @@
 /*
- * What XLA said it was doing: its NVTX ranges, "Thunk:#name=jit(f)/add,hlo_op=fusion.1,...#" within
- * "XlaModule:#hlo_module=jit_f,program_id=7#", on the thread that launches work.
+ * What XLA reports about its work: its NVTX ranges, "Thunk:#name=jit(f)/add,hlo_op=fusion.1,...#"
+ * within "XlaModule:#hlo_module=jit_f,program_id=7#", on the thread that launches work.
  */
 #ifndef KYMO_IMPORT_RECORDING_XLA_RANGES_H
 #define KYMO_IMPORT_RECORDING_XLA_RANGES_H
@@ -12,7 +12,7 @@ struct source_line {
     int64_t line;
 };
 
-/* What the innermost ranges are, from a moment on. */
+/* The innermost ranges from a moment on. */
 struct xla_moment {
     uint32_t lane;
     int64_t time_ns;
@@ -29,7 +29,7 @@ struct xla_open_range {
     int64_t sequence;          /* autograd's, of an operator; -1 for none */
 };
 
-/* The operator of a forward pass that has a number of autograd's. */
+/* The operator of a forward pass that has an autograd number. */
 struct torch_forward {
     uint32_t lane;
     struct source_line source; /* no file when operators of several threads have the number */
@@ -46,7 +46,7 @@ void xla_ranges_free(struct xla_ranges *ranges);
 /* Events of ranges, in order of time within a lane; others are ignored. */
 void xla_ranges_add(struct xla_ranges *ranges, uint32_t lane, int64_t time_ns, uint32_t string,
                     struct text name, bool is_start);
-/* The start of an operator of PyTorch. Its end is a range's. */
+/* The start of a PyTorch operator. It ends like a range. */
 struct torch_start {
     uint32_t string;
     struct source_line source; /* if it has one */
@@ -56,11 +56,11 @@ void torch_ranges_start(struct xla_ranges *ranges, uint32_t lane, int64_t time_n
                         const struct torch_start *start);
 /* After the last one. */
 void xla_ranges_finish(struct xla_ranges *ranges);
-/* What is going on in a lane at a moment; zeroes for nothing. The source of a backward pass is that
- * of the operator of the forward pass. */
+/* What a lane is doing at a moment; zeros for nothing. The source of a backward pass is that of the
+ * forward pass's operator. */
 struct xla_moment xla_ranges_at(const struct xla_ranges *ranges, uint32_t lane, int64_t time_ns);
 
-/* The value of a key in a range's text, up to the next comma or '#'; empty when it has none. */
+/* The value of a key in a range's text, up to the next comma or '#'; empty if it is missing. */
 struct text xla_range_value(struct text range, const char *key);
 
 #endif

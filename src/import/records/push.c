@@ -56,6 +56,8 @@ static void order_events(struct pusher *pusher)
         pusher->order[pusher->count[pusher->events.items[i].track]++] = i;
 }
 
+/* Events were added in any order of tracks; their args are in one list, of which an event's part
+ * begins where that of the event added before it ends. */
 static void fill_batch(struct pusher *pusher, uint32_t track, const uint32_t *events,
                        uint32_t count)
 {

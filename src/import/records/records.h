@@ -22,7 +22,7 @@ struct json_walk {
     enum { WALK_START, WALK_IN_OBJECT, WALK_RECORDS, WALK_DONE } state;
     bool has_records, at_first;
     bool is_cut_off;        /* the file is truncated, after some records */
-    const char *unreleased; /* start of what was read and not yet released */
+    const char *unreleased; /* start of the part read and not yet released */
 };
 
 enum walk_found { WALK_END, WALK_FACT, WALK_RECORD };
@@ -104,7 +104,7 @@ struct lane_table {
 
 void lane_table_init(struct lane_table *table);
 void lane_table_free(struct lane_table *table);
-/* The track, or TRACK_NONE when there is none yet. */
+/* The track, or TRACK_NONE if it does not exist yet. */
 uint32_t lane_table_find(const struct lane_table *table, const void *key, size_t size);
 void lane_table_add(struct lane_table *table, const void *key, size_t size, uint32_t track);
 

@@ -1,5 +1,5 @@
 /*
- * The source that importers of records share.
+ * The source shared by importers of records.
  */
 #include "import/records/records.h"
 

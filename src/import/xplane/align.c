@@ -28,6 +28,8 @@ static void guess_starts(struct xplane_source *source)
     mem_free(guessed);
 }
 
+/* The earliest known start is time 0. A host whose start is unknown or too far away begins there
+ * too, with a message. */
 static void align_hosts(struct catalog *catalog)
 {
     struct host *host;

@@ -17,6 +17,8 @@ bool xplane_damaged(const struct xplane_file *file, const uint8_t *at, const cha
                     advice, problem);
 }
 
+/* The slow path, for stats of any form. The last value counts, as in protobuf. A reference to a
+ * missing name is kept as its number. */
 bool xplane_stat(const struct xplane_plane *plane, struct pb_reader *in, uint64_t *metadata_id,
                  struct arg *arg)
 {
@@ -242,6 +244,8 @@ static bool next_event(struct chunk_reader *reader, uint64_t done, struct pb_fie
     return false;
 }
 
+/* The fast path loads whole words, so it needs eight bytes after the event; the last events of a
+ * file go to the slow one. An event of an unknown type has type 0. */
 static bool add_event(const struct chunk_reader *reader, const struct pb_field *field,
                       struct error *err)
 {
@@ -297,6 +301,8 @@ static void release_behind(const struct xplane_file *file, const struct xplane_c
         file_release(&file->map, file->map.data + begin, end - begin);
 }
 
+/* Called by several threads, each with a batch of its own; a chunk belongs to one track. The number
+ * of events is known from the first pass: fewer mean that the file changed. */
 static bool read_chunk(void *context, const struct part *part, struct error *err)
 {
     struct decoding *decoding = context;

@@ -25,6 +25,8 @@ static bool read_map_entry(struct pb_reader *in, uint64_t *key, struct pb_reader
     return in->problem == NULL;
 }
 
+/* Names with malformed UTF-8 are cleaned, since they become keys. The number is kept as well, for
+ * writing the file back. */
 static bool read_stat_metadata(struct xplane_source *source, struct xplane_plane *plane,
                                struct pb_reader in, struct pb_reader *failed)
 {
@@ -80,6 +82,8 @@ static bool read_child_ids(struct catalog *catalog, struct pb_reader in, arg_buf
     return in.problem == NULL;
 }
 
+/* The opaque metadata, if there is any, must come first among the args, wherever it is in the
+ * message: hence the placeholder. Bytes point into the file. */
 static bool read_event_metadata(struct xplane_source *source, struct xplane_plane *plane,
                                 struct pb_reader in, arg_buffer *args, struct pb_reader *failed)
 {
@@ -195,6 +199,8 @@ static bool read_plane_names(struct xplane_source *source, uint32_t plane_index,
     return in.problem == NULL;
 }
 
+/* Checks the limits after each type, as a small file can declare millions. The caller reports which
+ * limit it was. */
 static bool read_plane_types(struct xplane_source *source, struct xplane_plane *plane,
                              struct pb_reader body, struct arg_list *plane_args,
                              struct pb_reader *failed)
@@ -221,6 +227,8 @@ static bool read_plane_types(struct xplane_source *source, struct xplane_plane *
     return ok;
 }
 
+/* Programs are stats of event types in the metadata plane. A damaged one is reported and skipped;
+ * events still show its names. */
 static void read_programs(struct catalog *catalog, uint32_t host, size_t first_type)
 {
     for (size_t i = first_type; i < catalog->types.count; i++) {
@@ -248,6 +256,8 @@ static void read_programs(struct catalog *catalog, uint32_t host, size_t first_t
     }
 }
 
+/* Reads the plane twice: stat names first, as everything else refers to them and the writer puts
+ * them last. Types and names get their track when it exists. */
 static bool read_plane(struct xplane_source *source, uint32_t file, uint32_t instance,
                        struct pb_reader body, struct pb_reader *failed)
 {
@@ -334,6 +344,8 @@ bool xplane_is_within(const struct xplane_source *source, const char *path, stru
                          err);
 }
 
+/* The host's name comes after the planes that need it, so the file is scanned once for it first. A
+ * limit that was exceeded is reported instead of the damage it looks like. */
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,
                    struct pool *pool, struct error *err)
 {

@@ -11,7 +11,7 @@ enum {
 static_assert((int)CHUNK_EVENTS <= (int)BATCH_EVENTS, "a chunk fits a batch");
 
 /* "Stream #7(Compute)" and "Stream #7" are streams; "Stream #7 flows", which Kymo writes for
- * captures of other formats, is beside one. */
+ * captures of other formats, is not. */
 static enum lane_role role_of_stream(struct text name)
 {
     const char *blank = memchr(name.data + sizeof "Stream", ' ', name.size - sizeof "Stream");
@@ -169,6 +169,7 @@ static bool add_counters(struct xplane_source *source, const struct xplane_line 
     return ok; /* the line's own fields were validated before */
 }
 
+/* All fields but the events; unknown ones are skipped. Names point into the file. */
 static void read_line_field(struct xplane_line *line, const struct pb_field *field)
 {
     switch (field->tag) {

@@ -44,7 +44,7 @@ static struct xplane_source *xplane_create(void)
     return source;
 }
 
-/* A file is taken for XPlane by its name; it is only reported as damaged if it begins like
+/* Files are assumed to be XPlane by name; one is reported as damaged only if it begins like
  * XPlane. */
 static bool lay_out(struct xplane_source *source, uint32_t index, const char *label,
                     struct pool *pool, struct error *err)
@@ -52,7 +52,7 @@ static bool lay_out(struct xplane_source *source, uint32_t index, const char *la
     if (xplane_layout(source, index, label, pool, err))
         return true;
     const struct xplane_file *file = &source->files.items[index];
-    if (xplane_recognise(file->data, file->size))
+    if (xplane_recognize(file->data, file->size))
         return false;
     size_t head_size = file->size < CONTENT_HEAD_SIZE ? file->size : CONTENT_HEAD_SIZE;
     if (content_kind(file->data, head_size))
@@ -62,6 +62,7 @@ static bool lay_out(struct xplane_source *source, uint32_t index, const char *la
     return error_at(err, file->path, err->offset, "not an XPlane file, or %.400s", problem);
 }
 
+/* The file and its host are added even on failure, so that closing the source frees them. */
 static bool add_file(struct xplane_source *source, struct xplane_file *file, const char *label,
                      struct pool *pool, struct error *err)
 {
@@ -125,7 +126,7 @@ bool import_xplane(const struct capture *capture, struct pool *pool, struct sour
     return finish(source, ok, result, err);
 }
 
-bool xplane_recognise(const uint8_t *data, size_t size)
+bool xplane_recognize(const uint8_t *data, size_t size)
 {
     /* A space begins with a plane, and a plane with its id, name, lines or metadata. */
     struct pb_reader in = pb_read(data, size);

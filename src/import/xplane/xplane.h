@@ -7,7 +7,7 @@
 #include "import/import.h"
 
 /* Whether the first bytes of a file, if any, begin an XSpace. */
-bool xplane_recognise(const uint8_t *data, size_t size);
+bool xplane_recognize(const uint8_t *data, size_t size);
 bool import_xplane(const struct capture *capture, struct pool *pool, struct source **source,
                    struct error *err);
 

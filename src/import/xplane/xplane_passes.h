@@ -1,7 +1,7 @@
 /*
- * XPlane, internal to the importer: what the first pass (layout) finds and the second (decode)
- * uses. The format: XSpace > XPlane > XLine > XEvent > XStat; names are in maps of the plane that
- * the writer puts after its lines, hence two passes.
+ * XPlane, internal to the importer: the results of the first pass (layout), used by the second
+ * (decode). The format: XSpace > XPlane > XLine > XEvent > XStat; names are in maps of the plane
+ * that the writer puts after its lines, hence two passes.
  */
 #ifndef KYMO_IMPORT_XPLANE_XPLANE_PASSES_H
 #define KYMO_IMPORT_XPLANE_XPLANE_PASSES_H
@@ -72,7 +72,7 @@ enum { USUAL_KEYS = 128 }; /* metadata ids of one byte */
 struct xplane_plane {
     uint32_t file, track;
     uint32_t key_unknown; /* name of a stat without metadata */
-    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where there is none */
+    uint32_t *usual_keys; /* strings of the small metadata ids, key_unknown where it is missing */
     struct idmap strings; /* stat metadata id -> string: names of stats, referenced texts */
     struct idmap types;   /* event metadata id -> event type */
 };
@@ -113,7 +113,7 @@ struct xplane_source {
 /* Whether all planes and lines so far are within the limits on what a file may declare. */
 bool xplane_is_within(const struct xplane_source *source, const char *path, struct error *err);
 
-/* Part of the first pass: converts a file's lines, which are not laid out yet, to lanes and chunks.
+/* Part of the first pass: converts a file's lines that are not laid out yet to lanes and chunks.
  * Fails without a problem of the reader when there are too many. */
 bool xplane_lines(struct xplane_source *source, uint32_t file, struct pool *pool,
                   struct pb_reader *failed);

@@ -1,6 +1,6 @@
 /*
- * Space in SBUF and PSUM. What was given back longest ago is used first, so that what comes next
- * seldom waits for what was there before: loads run ahead of the computation by as much as fits.
+ * Space in SBUF and PSUM. The space released longest ago is used first, so that its next user
+ * seldom waits for the previous one: loads run ahead of the computation by as much as fits.
  */
 #include "neuron/compiler/emit.h"
 
@@ -26,7 +26,8 @@ static uint32_t epoch_new(struct emit *emit, const struct clock *clock, uint32_t
     return index;
 }
 
-/* The first run of `count` free granules from `from` on; the number of granules when none is. */
+/* The first run of `count` free granules from `from` on; the number of granules if there is
+ * none. */
 static uint32_t find_run(const struct space *space, uint32_t from, uint32_t count)
 {
     uint32_t length = 0;
@@ -38,6 +39,9 @@ static uint32_t find_run(const struct space *space, uint32_t from, uint32_t coun
     return space->granules;
 }
 
+/* Searches from where the last search ended, so that space is reused as late as possible. Always
+ * returns a buffer, with one holder: after a failure it is empty, so that lowering can go on to its
+ * next check. The buffer inherits the clocks of whatever used its space before. */
 struct buffer *buffer_new(struct emit *emit, enum memory memory, uint32_t bytes)
 {
     struct space *space = memory == MEMORY_SBUF ? &emit->sbuf : &emit->psum;

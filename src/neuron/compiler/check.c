@@ -1,5 +1,5 @@
 /*
- * Order: what happens before what, from the engines' lists and the semaphores.
+ * Order: which steps happen before which, from the engines' lists and the semaphores.
  */
 #include "neuron/compiler/check.h"
 
@@ -60,7 +60,7 @@ static bool add_update(struct proof *proof, uint16_t semaphore, uint32_t amount,
     return true;
 }
 
-/* The update that makes the semaphore reach the value; NULL: it has not been made. */
+/* The update that makes the semaphore reach the value; NULL if it has not happened yet. */
 static const struct update *find_update(const struct proof *proof, uint16_t semaphore,
                                         uint32_t value)
 {
@@ -118,11 +118,13 @@ static bool clear(struct proof *proof, const struct instruction *instruction)
 static bool start(struct proof *proof, uint16_t semaphore, uint32_t increment, uint32_t *step)
 {
     if (semaphore == NO_SEMAPHORE)
-        return proof_failed(proof, "starts what nobody can know to be complete");
+        return proof_failed(proof, "starts work whose completion no semaphore signals");
     *step = ++proof->started[semaphore];
     return add_update(proof, semaphore, increment, ENGINE_COUNT + semaphore, *step);
 }
 
+/* Branches are refused, as they would make the order of steps unknown. The clock at the stop
+ * notification is kept: everything must be complete by then. */
 static bool run_instruction(struct proof *proof, const struct instruction *instruction)
 {
     const struct core_program *program = proof->program;
@@ -165,7 +167,7 @@ static bool run_update(struct proof *proof, const struct instruction *instructio
                       proof->engine, proof->at[proof->engine] + 1);
 }
 
-/* Runs an engine as far as it comes. */
+/* Runs an engine as far as it gets. */
 static bool run_engine(struct proof *proof, enum engine engine, bool *moved)
 {
     proof->engine = engine;
@@ -193,7 +195,7 @@ static bool find_stuck(struct proof *proof)
         }
     proof->engine = ENGINE_SYNC;
     if (!proof->has_stopped)
-        return proof_failed(proof, "nothing tells its end");
+        return proof_failed(proof, "nothing signals its end");
     return proof_outputs(proof);
 }
 
@@ -210,7 +212,7 @@ static uint32_t count_timelines(const struct core_program *program)
     return ENGINE_COUNT + last + 1;
 }
 
-/* Whether a transfer stays in this core's part of an output: the bytes from the first to the last
+/* Whether a transfer stays within this core's part of an output, from the first to the last byte
  * that it may write. */
 static bool writes_within(const struct core_program *program, const struct dma_descriptor *item,
                           const struct output_part *parts)
@@ -259,6 +261,8 @@ bool compile_check(const struct core_program *program, struct error *err)
     return compile_check_part(program, NULL, err);
 }
 
+/* Engines run in turns until none can move; the order does not matter, since clocks hold what is
+ * known whatever the timing. An engine that still has instructions is stuck, which is an error. */
 bool compile_check_part(const struct core_program *program, const struct output_part *parts,
                         struct error *err)
 {

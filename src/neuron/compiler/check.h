@@ -1,6 +1,6 @@
 /*
  * The checker's run: every engine's list, DMA block and collective once, in any order the
- * semaphores allow. Clocks tell what each of them knows to be complete, whatever the timing.
+ * semaphores allow. Clocks hold what each of them knows to be complete, whatever the timing.
  */
 #ifndef KYMO_NEURON_COMPILER_CHECK_H
 #define KYMO_NEURON_COMPILER_CHECK_H
@@ -31,15 +31,15 @@ struct proof {
     uint32_t last_wait[ENGINE_COUNT][SEMAPHORES]; /* step of each engine */
     ARRAY(uint32_t) clocks;                       /* `timelines` each */
     struct shadow *sbuf, *psum, *hbm;
-    uint64_t *addresses;              /* in hbm, of each variable; UINT64_MAX: is not tracked */
+    uint64_t *addresses;              /* in hbm, of each variable; UINT64_MAX: not tracked */
     uint8_t class_of[PARTITIONS + 1]; /* partitions that are always used together */
     bool has_stopped;
     uint32_t stop_clock[PROOF_TIMELINES];
-    enum engine engine; /* what is being run */
-    uint64_t run_count; /* of bytes that were looked at */
+    enum engine engine; /* the one being run */
+    uint64_t run_count; /* of bytes, looked at so far */
 };
 
-/* Sentences about the instruction that is being run; false. */
+/* Fails with a sentence about the instruction being run; returns false. */
 bool proof_failed(struct proof *proof, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

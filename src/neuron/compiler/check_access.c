@@ -8,7 +8,7 @@
 
 enum {
     MAX_DIMENSIONS = DMA_DIMENSIONS + 1,
-    MAX_RUNS = 50000000, /* in all: some seconds */
+    MAX_RUNS = 50000000, /* in all: takes some seconds */
 };
 
 /* Where the bytes of a set of dimensions are, as runs. */
@@ -20,7 +20,7 @@ struct runs {
     uint64_t step[MAX_DIMENSIONS]; /* bytes */
 };
 
-/* Which bytes there are does not depend on the order of dimensions, nor on their directions. */
+/* The set of bytes does not depend on the order or direction of dimensions. */
 static struct runs make_runs(uint64_t offset, uint32_t bytes, const uint64_t *size,
                              const int64_t *step, uint32_t rank)
 {
@@ -56,7 +56,7 @@ static const char *const problems[] = {
     [SHADOW_WRITE_READ] = "writes %s byte %" PRIu64 ", which %s may not have read yet",
 };
 
-/* Nothing is known to be wrong then. */
+/* Says that the check is incomplete, not that anything is wrong. */
 static bool give_up(struct proof *proof)
 {
     return error_set(proof->err,
@@ -82,6 +82,7 @@ static bool report(struct proof *proof, const char *memory, const struct shadow_
     return proof_failed(proof, "%s", text);
 }
 
+/* Bounds the work before doing it: strides may split a large tensor into one run per element. */
 static bool apply_runs(struct proof *proof, struct shadow *shadow, const char *memory,
                        uint64_t base, const struct runs *runs, const struct shadow_event *event,
                        bool is_write)
@@ -162,7 +163,7 @@ bool proof_operands(struct proof *proof, const struct instruction *instruction)
     return apply_operand(proof, &instruction->dst, &event, true);
 }
 
-/* An end in HBM. What a register or an index selects may be any part of the variable. */
+/* An end in HBM. A register or an index may select any part of the variable. */
 static bool apply_hbm(struct proof *proof, const struct dma_end *end, uint64_t rows,
                       const struct shadow_event *event, bool is_write)
 {
@@ -190,7 +191,7 @@ static bool apply_hbm(struct proof *proof, const struct dma_end *end, uint64_t r
         runs = make_runs(end->offset, bytes, size, step, DMA_DIMENSIONS);
     }
     bool is_partial = is_write && (end->offset_register != NO_REGISTER || rows > 0);
-    /* What is not selected keeps its value: it must have one. */
+    /* Bytes that are not selected keep their value, so they must have one. */
     if (is_partial && !apply_runs(proof, proof->hbm, "HBM", address, &runs, &owned, false))
         return false;
     return apply_runs(proof, proof->hbm, "HBM", address, &runs, &owned, is_write);
@@ -268,7 +269,7 @@ bool proof_collective(struct proof *proof, const struct collective *collective, 
                             collective->output_bytes, &event, true);
 }
 
-/* At the end of the program all outputs are there, or this core's part of them. */
+/* At the end of the program all outputs are complete, or this core's part of them. */
 bool proof_outputs(struct proof *proof)
 {
     struct shadow_event event = {

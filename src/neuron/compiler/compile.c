@@ -54,7 +54,7 @@ static struct storage **place_outputs(struct lower *lower)
     return copied;
 }
 
-/* Nodes whose storage can be given back after each group, as lists. */
+/* Nodes whose storage can be released after each group, as lists. */
 struct releases {
     uint32_t *first; /* of each group */
     uint32_t *next;  /* of each node */
@@ -156,7 +156,7 @@ static void lower_ir(struct ir *ir, const struct core_hardware *hardware, uint64
     *attempt = (struct attempt){lower.emit, lower.scratch_bytes, lower.is_unread, lower.has_missed};
 }
 
-/* What turns out to be in SBUF whenever it is needed is not stored in a second attempt. */
+/* Values found in SBUF whenever they are needed are not stored in a second attempt. */
 static uint64_t lower_twice(struct ir *ir, const struct core_hardware *hardware, uint64_t limit,
                             struct emit *emit)
 {
@@ -178,6 +178,7 @@ static uint64_t lower_twice(struct ir *ir, const struct core_hardware *hardware,
     return is_better ? second.scratch_bytes : first.scratch_bytes;
 }
 
+/* The program points into emit and ir, which must outlive it. */
 static struct core_program make_program(const struct emit *emit, const struct ir *ir,
                                         uint64_t scratch_bytes)
 {
@@ -217,7 +218,7 @@ static bool fits_memory(uint64_t bytes, const struct core_hardware *hardware, st
 /* Before the program is made: a model that is too large would take long to fail. */
 static bool model_fits(const struct ir *ir, const struct core_hardware *hardware, struct error *err)
 {
-    uint64_t bytes = 0; /* a tensor has 64 GiB at most, and there are less than 2^20 */
+    uint64_t bytes = 0; /* a tensor has at most 64 GiB, and there are fewer than 2^20 */
     const struct ir_node *node;
     array_each (node, &ir->nodes)
         if (node->kind == IR_PARAMETER || (node->kind == IR_CONSTANT && !node->is_splat))
@@ -290,7 +291,7 @@ bool compile_graph(struct compiled *compiled, const struct compile_request *requ
     struct compiled_memory *memory = mem_zeroed(1, sizeof *memory);
     *compiled = (struct compiled){.memory = memory};
     ir_init(&memory->ir);
-    compiled->is_hlo = hlo_recognise(request->bytes, request->size);
+    compiled->is_hlo = hlo_recognize(request->bytes, request->size);
     bool ok = compiled->is_hlo
                   ? hlo_read(request->bytes, request->size, request->path, &memory->ir, err)
                   : graph_read(&memory->ir, request, err);

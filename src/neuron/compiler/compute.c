@@ -4,7 +4,7 @@
  */
 #include "neuron/compiler/tiles.h"
 
-/* b alu' a = a alu b; ALU_NONE: there is no such operation. */
+/* b alu' a = a alu b; ALU_NONE if there is no such operation. */
 static enum alu reversed(enum alu alu)
 {
     switch (alu) {
@@ -46,7 +46,7 @@ static void set_immediate(struct instruction *instruction, unsigned which, enum 
         instruction->immediate_int[which] = integer;
 }
 
-/* An instruction that is being put together. */
+/* An instruction being assembled. */
 struct job {
     struct tiles *tiles;
     const struct member *member;
@@ -75,7 +75,7 @@ static enum engine engine_for(const struct job *job, uint32_t arg)
     return ir_is_float(type) ? ENGINE_VECTOR : ENGINE_GPSIMD;
 }
 
-/* A number where an instruction takes none: one element in each partition, used for all. */
+/* A number for an instruction without immediates: one element in each partition, used for all. */
 static const struct tile *number_tile(struct job *job, uint32_t arg)
 {
     struct emit *emit = &job->tiles->lower->emit;
@@ -128,6 +128,8 @@ static void set_scalar(struct job *job, uint32_t arg)
     job->uses.read[1] = tile->buffer;
 }
 
+/* One operand with a single element per partition fits in an instruction that takes a scalar; for
+ * the left one that needs the reversed operation. Otherwise both are tensors. */
 static void compute_binary(struct job *job)
 {
     enum alu alu = job->node->operation;
@@ -225,6 +227,8 @@ static void compute_reduce(struct job *job)
     buffer_release(emit, piece.buffer);
 }
 
+/* Tiles made for immediate numbers live only for this instruction: they are released here,
+ * whichever operation used them. */
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box)
 {
     struct job job = {

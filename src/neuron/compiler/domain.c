@@ -1,6 +1,6 @@
 /*
- * The domain of a group: the order of its dimensions, which of them are one, what each is used for,
- * and how much of each a box has.
+ * The domain of a group: the order of its dimensions, which of them are merged, the role of each,
+ * and how much of each a box covers.
  */
 #include "neuron/compiler/tiles.h"
 
@@ -66,7 +66,7 @@ static void merge_steps(struct place *place, void *context)
             (merge->rank - merge->at - 1) * sizeof *place->step);
 }
 
-/* Merges adjacent dimensions of one role that are one walk for all. */
+/* Merges adjacent dimensions of one role that form one walk for every value. */
 void domain_merge(struct tiles *tiles)
 {
     for (uint32_t i = 0; i + 1 < tiles->rank;) {
@@ -113,7 +113,7 @@ static uint32_t element_limit(const struct tiles *tiles)
     return (uint32_t)(bytes / widest);
 }
 
-/* The innermost dimensions as a whole, the next as far as it fits, the others one by one. */
+/* The innermost dimensions whole, the next as far as it fits, the others one element at a time. */
 static uint32_t chunk_dimensions(struct tiles *tiles, uint32_t first, uint32_t end, uint64_t limit)
 {
     uint64_t count = 1;

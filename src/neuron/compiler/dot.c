@@ -1,8 +1,8 @@
 /*
  * Dots on the Tensor engine. For each box of the result, tiles of 128 along the contracted
  * dimension are accumulated in PSUM. Both operands need that dimension on partitions: where it is
- * the one that is contiguous in HBM, rows are loaded and the Tensor engine transposes them. The
- * left operand is kept for all boxes of its rows, the right one for all rows, when they fit.
+ * the contiguous one in HBM, rows are loaded and the Tensor engine transposes them. The left
+ * operand is kept for all boxes of its rows, the right one for all rows, when they fit.
  */
 #include "neuron/compiler/tiles.h"
 
@@ -31,7 +31,7 @@ struct dot_state {
     uint32_t k, k_tiles;
     struct dot_side sides[2];
     struct side_tile *lhs;         /* k_tiles of the current rows, when kept */
-    uint32_t lhs_low[DOMAIN_RANK]; /* which these are */
+    uint32_t lhs_low[DOMAIN_RANK]; /* which rows these are */
     bool has_lhs;
     ARRAY(struct side_tile) rhs; /* k_tiles for each piece of columns, when kept */
     uint32_t rhs_low[DOMAIN_RANK];
@@ -39,7 +39,7 @@ struct dot_state {
     uint32_t piece; /* of columns, of the current rows */
 };
 
-/* The contracted dimensions of a side as one. */
+/* The contracted dimensions of a side, merged. */
 static bool collapse_k(const struct access *access, uint32_t first, uint32_t count, uint32_t *k,
                        int64_t *step)
 {
@@ -68,6 +68,8 @@ static void spread_side(const struct ir_type *result, const struct access *acces
             place->step[domain++] = access->step[i];
 }
 
+/* The contracted dimensions must be one walk, as tiles go along them in steps of 128. Where a view
+ * of the operand does not allow that, it is copied once, in row-major order. */
 static void place_side(struct tiles *tiles, uint32_t side)
 {
     struct lower *lower = tiles->lower;
@@ -83,7 +85,7 @@ static void place_side(struct tiles *tiles, uint32_t side)
     if (!collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step)) {
         bool is_copy;
         place->base = IR_NONE;
-        place->storage = materialise(lower, &access, &is_copy);
+        place->storage = materialize(lower, &access, &is_copy);
         dot->sides[side].copied = is_copy ? place->storage : NULL;
         access = access_dense(access.base, type);
         collapse_k(&access, first_k, contract, &dot->k, &dot->sides[side].k_step);
@@ -133,7 +135,8 @@ static uint64_t dimensions_product(const struct tiles *tiles, uint32_t first, ui
     return count;
 }
 
-/* Rows are loaded and transposed when k is what is contiguous, and more than one row is. */
+/* Rows are loaded and transposed when k is the contiguous dimension and there is more than one
+ * row. */
 static bool wants_transpose(const struct tiles *tiles, uint32_t side)
 {
     const struct dot_state *dot = tiles->dot;
@@ -156,7 +159,7 @@ void dot_begin(struct tiles *tiles)
     uint64_t lhs_bytes = (uint64_t)dot->k_tiles * PARTITIONS * dtype_bytes(tiles->sides[0].dtype);
     uint64_t rhs_bytes = dot->k_tiles * columns * dtype_bytes(tiles->sides[1].dtype);
     uint64_t pieces = (columns + PARTITIONS - 1) / PARTITIONS;
-    rhs_bytes += pieces * dot->k_tiles * GRANULE; /* what rounding up may take */
+    rhs_bytes += pieces * dot->k_tiles * GRANULE; /* what rounding up may add */
     bool has_rows = dimensions_product(tiles, tiles->first_part, tiles->first_inner) > PARTITIONS;
     dot->sides[0].is_kept = lhs_bytes <= sbuf / LHS_SHARE;
     dot->sides[1].is_kept =
@@ -382,7 +385,7 @@ static void side_tiles(struct tiles *tiles, uint32_t side, const struct pieces *
     }
 }
 
-/* Brings what is kept up to date with the box. */
+/* Updates the kept tiles for the box. */
 static void keep_sides(struct tiles *tiles, const struct box *box)
 {
     struct dot_state *dot = tiles->dot;
@@ -421,7 +424,7 @@ static void multiply(struct tiles *tiles, const struct box *box, struct side_til
         .dst = plain_operand(psum, DTYPE_FP32, box->partitions, columns),
     };
     matmul.src[0] = sub_operand(rhs.buffer, tiles->sides[1].dtype, k, rhs.first, columns);
-    /* The weights are read until here: loads overtake what is before them. */
+    /* Up to here the weights are read: loads overtake earlier instructions. */
     struct uses uses = {.read = {rhs.buffer, lhs.buffer}, .write = {psum}};
     emit_compute(emit, ENGINE_TENSOR, &matmul, &uses);
 }
@@ -459,6 +462,8 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
     dot->piece++;
 }
 
+/* A result that the next operation reads and nobody stores stays in PSUM; that saves a copy, but is
+ * possible only for FP32 and one piece of columns. */
 void dot_box(struct tiles *tiles, const struct box *box, struct member *head)
 {
     struct emit *emit = &tiles->lower->emit;
@@ -475,7 +480,7 @@ void dot_box(struct tiles *tiles, const struct box *box, struct member *head)
         struct buffer *psum = buffer_new(emit, MEMORY_PSUM, columns.elements * sizeof(float));
         dot_piece(tiles, box, &columns, psum);
         if (stays) {
-            head->tile.buffer = psum; /* what follows takes it from there */
+            head->tile.buffer = psum; /* later operations read it there */
             return;
         }
         struct operand from = plain_operand(psum, DTYPE_FP32, box->partitions, columns.elements);

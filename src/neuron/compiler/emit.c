@@ -1,5 +1,5 @@
 /*
- * Instructions, DMA blocks and what they wait for.
+ * Instructions, DMA blocks and their waits.
  */
 #include "neuron/compiler/emit.h"
 
@@ -36,13 +36,14 @@ void emit_fail_large(struct emit *emit)
 {
     char text[ERROR_TEXT_SIZE];
     snprintf(text, sizeof text,
-             "the program gets more than %" PRIu64 " instructions and transfers; the model has too "
+             "the program would have more than %" PRIu64
+             " instructions and transfers; the model has too "
              "many operations, or tensors that are too large",
              emit->limit);
     emit_fail(emit, text);
 }
 
-/* What the step of a timeline knows, the step itself included. */
+/* What a timeline's step knows, including itself. */
 static void learn(const struct emit *emit, struct clock *clock, uint32_t timeline, uint32_t step)
 {
     const struct knowledge *point = &emit->points[timeline].items[step - 1];
@@ -166,13 +167,13 @@ void emit_compute(struct emit *emit, enum engine engine, const struct instructio
     mark_uses(uses, engine, emit_instruction(emit, engine, copy, &need));
     const struct operand *measured =
         copy.opcode == OP_REDUCE || copy.dst.memory == MEMORY_NONE ? &copy.src[0] : &copy.dst;
-    uint64_t elements = 64; /* about what an instruction takes besides */
+    uint64_t elements = 64; /* about the fixed cost of an instruction */
     elements +=
         (uint64_t)measured->size[0] * measured->size[1] * measured->size[2] * measured->size[3];
     emit->work[engine] += elements;
 }
 
-/* A slot whose last use is known to be complete, or else the one that was used longest ago. */
+/* A slot whose last use is known to be complete, otherwise the least recently used one. */
 static uint32_t take_slot(struct emit *emit, enum engine engine, uint32_t pool, struct clock *need)
 {
     uint32_t first = first_slot[pool], count = slot_count[pool], chosen = emit->next_slot[pool];
@@ -224,6 +225,8 @@ static uint32_t start_slot(struct emit *emit, enum engine engine, uint32_t timel
     return (uint32_t)emit->points[timeline].count;
 }
 
+/* One queue per engine and kind; inputs and outputs share one, whose kind is that of its first use.
+ * Created when first needed. */
 static uint32_t queue_of(struct emit *emit, enum engine engine, const char *kind)
 {
     char name[64];
@@ -295,8 +298,8 @@ void emit_collective(struct emit *emit, const struct collective *collective, str
     mark_hbm(&output, true, timeline, step);
 }
 
-/* Steps of engines that are waited for get an update; waits for steps become waits for how many
- * updates there are up to them. */
+/* Steps that others wait for get an update; a wait for a step becomes a wait for the number of
+ * updates up to it. */
 static void number_engine_steps(struct emit *emit)
 {
     uint32_t *updates[ENGINE_COUNT];
@@ -349,7 +352,7 @@ void emit_init(struct emit *emit, const struct core_hardware *hardware, uint64_t
     emit->limit = limit;
     for (int i = 0; i < ENGINE_COUNT; i++)
         emit->known_snapshot[i] = IR_NONE;
-    memset(array_push(&emit->epochs), 0, sizeof(struct epoch)); /* of what was never used */
+    memset(array_push(&emit->epochs), 0, sizeof(struct epoch)); /* of space never used */
     emit->sbuf.granules = hardware->sbuf_bytes / GRANULE;
     emit->psum.granules = PSUM_BANKS;
     struct instruction start = plain(emit, OP_NOTIFY);

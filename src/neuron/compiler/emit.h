@@ -1,13 +1,12 @@
 /*
  * Emission of instructions and DMA blocks, with the semaphores they need. Code is emitted in an
- * order in which it could run one by one; what runs at the same time follows from the engines'
- * lists and from the waits.
+ * order in which it could run sequentially; the engines' lists and the waits decide what runs
+ * concurrently.
  *
- * A timeline is something whose steps complete in order: an engine, or a slot, one of the DMA
- * blocks or collectives that may be in flight at a time. Each has the semaphore of its number. A
- * clock is a step of each timeline. Of every piece of memory it is known which steps wrote and read
- * it, and of every engine which steps it knows to be complete, directly or through others: it waits
- * for the rest alone.
+ * A timeline is a sequence of steps that complete in order: an engine, or a slot for DMA blocks or
+ * collectives in flight. Each has the semaphore of its number. A clock is a step of each timeline.
+ * Each piece of memory records which steps wrote and read it, and each engine which steps it knows
+ * to be complete, directly or through others: it waits only for the rest.
  */
 #ifndef KYMO_NEURON_COMPILER_EMIT_H
 #define KYMO_NEURON_COMPILER_EMIT_H
@@ -20,7 +19,7 @@ enum {
     SLOTS_SCALAR = 8,
     SLOTS_COLLECTIVE = 4,
     TIMELINES = ENGINE_COUNT + SLOTS_SYNC + SLOTS_GPSIMD + SLOTS_SCALAR + SLOTS_COLLECTIVE,
-    GRANULE = 256, /* bytes of a partition: what SBUF is allocated in */
+    GRANULE = 256, /* bytes of a partition: SBUF's unit of allocation */
     MAX_GRANULES = 4096,
 };
 
@@ -36,7 +35,7 @@ struct buffer {
     uint32_t first, count; /* granules */
     uint32_t holders;
     struct clock before, write, read;
-    struct buffer *next; /* of those that are free to be used again */
+    struct buffer *next; /* in the list of free buffers */
 };
 
 /* Bytes of a variable that one step wrote. */
@@ -61,7 +60,7 @@ struct epoch {
     uint32_t holders, next;
 };
 
-/* Space of which parts come and go; reused as late as possible. */
+/* Space whose parts are allocated and released; reused as late as possible. */
 struct space {
     uint32_t granules, cursor;
     uint32_t epoch[MAX_GRANULES]; /* of each granule: index of epochs; 0: never used */
@@ -91,10 +90,10 @@ struct emit {
     struct space sbuf, psum;
     struct buffer *free_buffers;
     struct arena memory;
-    uint64_t work[ENGINE_COUNT];      /* elements so far: to spread what several engines can do */
-    uint32_t origin;                  /* of what comes */
-    uint64_t limit, count;            /* instructions and descriptors */
-    bool (*make_room)(void *context); /* gives up something in SBUF; false: there is nothing */
+    uint64_t work[ENGINE_COUNT]; /* elements so far: to balance work that several engines can do */
+    uint32_t origin;             /* of instructions to come */
+    uint64_t limit, count;       /* instructions and descriptors */
+    bool (*make_room)(void *context); /* gives up something in SBUF; false: nothing to give up */
     void *room_context;
     bool failed;
     struct error error;
@@ -107,10 +106,10 @@ void emit_fail_large(struct emit *emit); /* beyond the limit */
 
 struct buffer *buffer_new(struct emit *emit, enum memory memory, uint32_t bytes);
 void buffer_hold(struct buffer *buffer);
-/* The last holder's release gives the space back. */
+/* The last holder's release frees the space. */
 void buffer_release(struct emit *emit, struct buffer *buffer);
 
-/* Buffers an instruction or a DMA block uses; NULL ends neither list. */
+/* Buffers an instruction or a DMA block uses; both lists may contain NULL. */
 struct uses {
     struct buffer *read[4];
     struct buffer *write[2];
@@ -119,7 +118,7 @@ struct uses {
 void emit_compute(struct emit *emit, enum engine engine, const struct instruction *instruction,
                   const struct uses *uses);
 
-/* One end in HBM of what is transferred: the bytes that are touched lie in [first, end). */
+/* The HBM end of a transfer: the bytes touched lie in [first, end). */
 struct hbm_use {
     struct storage *storage; /* NULL: none */
     uint64_t first, end;
@@ -131,7 +130,7 @@ void emit_dma(struct emit *emit, enum engine engine, const char *kind, uint32_t 
 void emit_collective(struct emit *emit, const struct collective *collective, struct storage *from,
                      struct storage *to);
 
-/* The end: Sync waits for all, and gives the semaphores back as they were. */
+/* The end: Sync waits for everything and restores the semaphores. */
 void emit_finish(struct emit *emit);
 
 #endif

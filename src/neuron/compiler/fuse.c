@@ -1,7 +1,7 @@
 /*
- * Groups of operations that are lowered together. An operation joins the last group that it depends
- * on when it takes each element from where the group has it at that moment: the same place of the
- * domain, or, after a reduction, the row it belongs to.
+ * Groups of operations that are lowered together. An operation joins the last group it depends on
+ * if it takes each element from where the group has it at that moment: the same position in the
+ * domain or, after a reduction, the row it belongs to.
  */
 #include "neuron/compiler/lower.h"
 
@@ -94,7 +94,7 @@ static uint32_t row_elements(const struct group *group, uint32_t mask)
     return count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
-/* Bytes of a partition that the rows of a node, and of what it loads, take at most. */
+/* The most bytes of a partition that the rows of a node and its loads take. */
 static uint64_t rows_of(const struct lower *lower, const struct group *group,
                         const struct ir_node *node, uint32_t mask)
 {
@@ -206,7 +206,7 @@ static void begin_group(struct lower *lower, uint32_t node)
     }
 }
 
-/* The last group that an operand of the node is made in. */
+/* The last group that computes an operand of the node. */
 static uint32_t last_operand_group(const struct lower *lower, const struct ir_node *node)
 {
     uint32_t last = IR_NONE;
@@ -231,7 +231,7 @@ static bool try_join(struct lower *lower, uint32_t index, uint32_t node)
     return false;
 }
 
-/* Which group reads each value last, the values that are needed after their group. */
+/* Which group reads each value last, and which values are needed after their group. */
 static void find_last_uses(struct lower *lower)
 {
     struct ir *ir = lower->ir;

@@ -21,7 +21,7 @@ static void define(struct graph *graph, const char *name, uint32_t value)
     while (graph->values.count <= id)
         *array_push(&graph->values) = IR_NONE;
     if (graph->values.items[id] != IR_NONE)
-        ir_fail(graph->ir, "there are two values called \"%s\"", name);
+        ir_fail(graph->ir, "two values are named \"%s\"", name);
     graph->values.items[id] = value;
 }
 
@@ -31,11 +31,11 @@ static uint32_t look_up(struct graph *graph, const char *name)
         return IR_NONE;
     uint32_t id = intern_find(&graph->names, text_of(name));
     if (id == INTERN_NONE || id >= graph->values.count || graph->values.items[id] == IR_NONE)
-        return ir_fail(graph->ir, "there is no value called \"%s\" before it", name);
+        return ir_fail(graph->ir, "no value is named \"%s\" before it", name);
     return graph->values.items[id];
 }
 
-/* Says which object a failure is about, unless one inside it was named. */
+/* Names the object that a failure is about, unless one inside it was named. */
 static void blame(struct graph *graph, const char *what, const char *name, const char *op,
                   const char *source)
 {
@@ -48,7 +48,7 @@ static void blame(struct graph *graph, const char *what, const char *name, const
     error_set(error, "%s \"%.100s\"%s%.60s%s%.100s%s: %.200s", what, name,
               op[0] || source[0] ? " (" : "", op, has_both ? ", " : "", source,
               op[0] || source[0] ? ")" : "", text);
-    error->offset = 0; /* named; graph_read takes it away */
+    error->offset = 0; /* marks it as named; graph_read removes it */
 }
 
 static void check_used(struct graph *graph, const struct fields *fields)
@@ -227,7 +227,7 @@ static void read_repeat(struct graph *graph, const struct fields *given)
     if (!graph->ir->failed && !variable[0])
         ir_fail(graph->ir, "a repeat needs the name of its variable, \"as\"");
     if (!graph->ir->failed && graph->loop_count == GRAPH_LOOPS)
-        ir_fail(graph->ir, "more than %d repeats inside each other", GRAPH_LOOPS);
+        ir_fail(graph->ir, "repeats are nested more than %d deep", GRAPH_LOOPS);
     if (graph->ir->failed)
         return;
     uint32_t loop = graph->loop_count++;
@@ -275,7 +275,7 @@ static void read_output(struct graph *graph, struct text object)
     }
     for (size_t i = 0; i < graph->ir->outputs.count && !graph->ir->failed; i++)
         if (strcmp(graph->ir->outputs.items[i].name, output.name) == 0)
-            ir_fail(graph->ir, "there are two outputs called \"%s\"", output.name);
+            ir_fail(graph->ir, "two outputs are named \"%s\"", output.name);
     if (!graph->ir->failed && !output.name[0])
         ir_fail(graph->ir, "an output has no name");
     if (!graph->ir->failed)
@@ -299,6 +299,8 @@ static void read_graph(struct graph *graph, struct text whole)
         ir_fail(graph->ir, "it has no outputs");
 }
 
+/* Reads the whole text before it builds anything: a syntax error is reported with its position,
+ * every other error with the object it is about. Owns the names; values live in ir. */
 bool graph_read(struct ir *ir, const struct compile_request *request, struct error *err)
 {
     struct graph *graph = mem_zeroed(1, sizeof *graph);

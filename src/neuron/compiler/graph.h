@@ -38,13 +38,13 @@ struct graph {
     } loops[GRAPH_LOOPS];
     uint32_t loop_count;
     uint64_t weight_bytes, op_count;
-    /* The operation that is being read. */
+    /* The operation being read. */
     struct fields fields;
     uint32_t args[GRAPH_ARGS];
     uint32_t arg_count;
 };
 
-/* graph_fields.c: all fail through ir_fail, and give something harmless then. */
+/* graph_fields.c: all fail through ir_fail, and then return something harmless. */
 void fields_read(struct graph *graph, struct text object, struct fields *fields);
 const struct json_value *fields_find(struct fields *fields, const char *key);
 /* A string with its escapes resolved and the variables of repeats replaced; lives as long as ir. */
@@ -58,8 +58,7 @@ uint32_t graph_integers(struct graph *graph, const struct json_value *value, int
 uint32_t graph_shape(struct graph *graph, const struct json_value *value,
                      uint32_t size[static IR_RANK]);
 enum dtype graph_dtype(struct graph *graph, const struct json_value *value, bool *is_bool);
-/* Of the current operation: a field that must be there (its value, or IR fails), or has a default.
- */
+/* Of the current operation: a required field (its value, or ir fails), or one with a default. */
 const struct json_value *attribute(struct graph *graph, const char *key);
 const struct json_value *need_attribute(struct graph *graph, const char *key);
 double attribute_number(struct graph *graph, const char *key, double otherwise);
@@ -75,7 +74,7 @@ const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const st
 /* graph_ops.c, graph_layers.c: the value of an operation; IR_NONE after a failure. */
 uint32_t graph_op(struct graph *graph, const char *op);
 bool graph_layer_op(struct graph *graph, const char *op, uint32_t *value);
-/* Whether the operation has as many operands. */
+/* Whether the operation has that many operands. */
 bool takes(struct graph *graph, uint32_t low, uint32_t high);
 /* Both with the same shape, as NumPy broadcasts. */
 void broadcast_pair(struct graph *graph, uint32_t *a, uint32_t *b);

@@ -1,11 +1,13 @@
 /*
- * Fields of JSON objects, and what is in them.
+ * Fields of JSON objects, and their values.
  */
 #include "neuron/compiler/graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Does not copy: keys and values point into the text. Records that no member was used yet, so that
+ * misspelled ones can be reported later. */
 void fields_read(struct graph *graph, struct text object, struct fields *fields)
 {
     struct json_reader in = json_read(object);
@@ -20,7 +22,7 @@ void fields_read(struct graph *graph, struct text object, struct fields *fields)
         }
         for (uint32_t i = 0; i < fields->count; i++)
             if (text_equal(fields->items[i].key, key.text)) {
-                ir_fail(graph->ir, "\"%.*s\" is there twice",
+                ir_fail(graph->ir, "\"%.*s\" appears twice",
                         key.text.size < 60 ? (int)key.text.size : 60, key.text.data);
                 return;
             }

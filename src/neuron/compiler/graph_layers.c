@@ -1,6 +1,6 @@
 /*
- * Operations of the graph that are made of several: matrix products with NumPy's rules, softmax,
- * normalisation, attention. Sums and exponentials of narrow floats are computed in FP32.
+ * Operations of the graph that consist of several: matrix products with NumPy's rules, softmax,
+ * normalization, attention. Sums and exponentials of narrow floats are computed in FP32.
  */
 #include "neuron/compiler/graph.h"
 
@@ -63,7 +63,7 @@ static uint32_t graph_matmul(struct graph *graph, uint32_t a, uint32_t b, enum d
         return IR_NONE;
     struct ir_type left = *ir_type_of(ir, a), right = *ir_type_of(ir, b);
     if (left.rank < 1 || right.rank < 1)
-        return ir_fail(ir, "a matrix product of a scalar");
+        return ir_fail(ir, "a matrix product with a scalar");
     struct ir_dot_axes axes = {.contract_count = 1};
     axes.lhs_contract[0] = (uint8_t)(left.rank - 1);
     axes.rhs_contract[0] = (uint8_t)(right.rank > 1 ? right.rank - 2 : 0);
@@ -177,8 +177,8 @@ static uint32_t mean(struct graph *graph)
     return ir_reshape(graph->ir, value, rank, size);
 }
 
-/* Layer normalisation, or without the mean: root mean square. */
-static uint32_t normalise(struct graph *graph, bool has_mean)
+/* Layer normalization or, without the mean, root-mean-square normalization. */
+static uint32_t normalize(struct graph *graph, bool has_mean)
 {
     struct ir *ir = graph->ir;
     if (!takes(graph, 1, has_mean ? 3 : 2))
@@ -204,15 +204,15 @@ static uint32_t normalise(struct graph *graph, bool has_mean)
 
 static uint32_t layernorm(struct graph *graph)
 {
-    return normalise(graph, true);
+    return normalize(graph, true);
 }
 
 static uint32_t rmsnorm(struct graph *graph)
 {
-    return normalise(graph, false);
+    return normalize(graph, false);
 }
 
-/* Scores of what comes after the query become very small. */
+/* Scores of positions after the query become very small. */
 static uint32_t causal(struct graph *graph, uint32_t scores)
 {
     struct ir *ir = graph->ir;
@@ -235,7 +235,7 @@ static uint32_t attention(struct graph *graph)
         return IR_NONE;
     struct ir_type query = *ir_type_of(ir, graph->args[0]);
     if (query.rank < 2)
-        return ir_fail(ir, "a query of rank %u", query.rank);
+        return ir_fail(ir, "the query has rank %u", query.rank);
     double width = query.size[query.rank - 1];
     double scale = attribute_number(graph, "scale", 1 / sqrt(width));
     uint32_t keys = swap_last(graph, graph->args[1]);

@@ -405,6 +405,8 @@ static enum alu read_reduction(struct graph *graph)
     return alu;
 }
 
+/* Returns whether the operation is a collective, not whether it succeeded: failures are kept in ir,
+ * as everywhere in the front end. */
 static bool collective(struct graph *graph, const char *op, uint32_t *value)
 {
     struct ir *ir = graph->ir;
@@ -444,6 +446,8 @@ static uint32_t concatenate(struct graph *graph)
     return ir_concatenate(graph->ir, graph->args, graph->arg_count, axis);
 }
 
+/* A table, since each of these takes only the graph. Returns whether the operation is one of them;
+ * failures are kept in ir. */
 static bool moving(struct graph *graph, const char *op, uint32_t *value)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * Weights: numbers in the graph, a NumPy file beside it, one number for all elements, or made from
- * a seed.
+ * Weights: numbers in the graph, a NumPy file beside it, one number for all elements, or generated
+ * from a seed.
  */
 #include "neuron/compiler/graph.h"
 #include "neuron/compiler/number.h"
@@ -10,7 +10,7 @@
 
 enum { DATA_DEPTH = IR_RANK };
 
-/* For weights that are made from a number or a seed: the graph is no measure of their size. */
+/* For weights generated from a number or a seed, whose size the graph's own size does not bound. */
 static uint8_t *new_bytes(struct graph *graph, const struct ir_type *type)
 {
     uint64_t limit =
@@ -18,7 +18,7 @@ static uint8_t *new_bytes(struct graph *graph, const struct ir_type *type)
     uint64_t bytes = ir_bytes(type);
     if (bytes > limit || graph->weight_bytes > limit - bytes) {
         ir_fail(graph->ir,
-                "weights of \"value\" and \"init\" have more than %" PRIu64
+                "weights from \"value\" and \"init\" take more than %" PRIu64
                 " MiB in all; take larger ones from a \"file\"",
                 limit >> 20);
         return NULL;
@@ -56,7 +56,7 @@ static const uint8_t *read_data(struct graph *graph, const struct json_value *va
         ir_fail(graph->ir, "\"data\" is not a list of numbers");
         return NULL;
     }
-    if (count > value->text.size) { /* a number has a digit at least */
+    if (count > value->text.size) { /* a number has at least one digit */
         ir_fail(graph->ir, "\"data\" has fewer numbers than the shape, %" PRIu64, count);
         return NULL;
     }
@@ -155,6 +155,8 @@ static bool dtype_is(const struct npy *array, const struct ir_type *type)
     return strcmp(array->type, expected) == 0;
 }
 
+/* A graph may come from a stranger, so it may name files in its own directory and below only. The
+ * elements are copied: the mapping does not outlive this call, the weight does. */
 static const uint8_t *read_file(struct graph *graph, const struct json_value *value,
                                 const struct ir_type *type)
 {

@@ -1,5 +1,5 @@
 /*
- * Types, and the builders of values that are there from the start or are made element by element.
+ * Types, and the builders of values that exist from the start or are computed element by element.
  */
 #include "neuron/compiler/ir.h"
 
@@ -12,7 +12,7 @@ void ir_init(struct ir *ir)
     memset(ir, 0, sizeof *ir);
     ir->name = "";
     ir->ranks = 1;
-    /* The first origin is that of what belongs to no operation. */
+    /* The first origin is for nodes that belong to no operation. */
     *array_push(&ir->origins) = (struct origin){"", "", "", "", "", 0, 0, 0};
 }
 
@@ -175,7 +175,7 @@ uint32_t ir_integer(struct ir *ir, struct ir_type type, int64_t number)
     return splat(ir, type, (double)number, number);
 }
 
-/* Functions of integers; ABS and SIGN are made of other operations. */
+/* Functions of integers; ABS and SIGN are composed of other operations. */
 static bool function_takes_integers(enum function function)
 {
     return function == FUNCTION_IDENTITY || function == FUNCTION_NOT ||
@@ -314,6 +314,8 @@ uint32_t ir_iota(struct ir *ir, struct ir_type type, uint32_t axis)
     return ir_broadcast(ir, ir->failed ? IR_NONE : IR_LAST(ir), type, axes);
 }
 
+/* Booleans are reduced by the equivalent of the operation on 0 and 1. A reduction over dimensions
+ * of size 1 is only a reshape. */
 uint32_t ir_reduce(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask)
 {
     if (!ir_usable(ir, 1, &value))

@@ -1,7 +1,7 @@
 /*
  * The compiler's internal form: a list of operations on tensors, each with one result, in an order
  * in which operands come before their uses. Close to HLO; front ends build it through these
- * functions, which check operands and work out result types. The first error sticks: after it,
+ * functions, which check operands and derive result types. The first error sticks: after it,
  * builders do nothing and return IR_NONE.
  */
 #ifndef KYMO_NEURON_COMPILER_IR_H
@@ -71,7 +71,7 @@ struct ir_node {
 
 struct ir_output {
     const char *name;
-    uint32_t value; /* IR_NONE: another core's */
+    uint32_t value; /* IR_NONE: computed by another core */
     /* Of a core that computes a part: the output's type, and the part, in elements. count 0: value
      * is all of it. */
     struct ir_type whole;
@@ -85,11 +85,11 @@ struct ir {
     ARRAY(struct origin) origins;
     ARRAY(struct source_frame) frames;
     const char *name; /* of the model */
-    uint32_t ranks;   /* that its collectives connect */
+    uint32_t ranks;   /* connected by its collectives */
     uint32_t origin;  /* of the nodes to come */
     bool failed;
     struct error error;
-    struct ir_node nowhere; /* what a failed builder fills */
+    struct ir_node nowhere; /* filled by builders that failed */
 };
 
 void ir_init(struct ir *ir);
@@ -107,7 +107,7 @@ enum { IR_TYPE_TEXT = 128 };
 /* "fp32[128,256]" */
 const char *ir_type_text(const struct ir_type *type, char text[static IR_TYPE_TEXT]);
 bool ir_is_float(const struct ir_type *type);
-/* Fails unless it has elements, and not too many for the other functions here. */
+/* Fails if it has no elements, or too many for the other functions here. */
 bool ir_type_is_sound(struct ir *ir, const struct ir_type *type);
 
 uint32_t ir_parameter(struct ir *ir, const char *name, struct ir_type type);
@@ -128,7 +128,7 @@ uint32_t ir_select(struct ir *ir, uint32_t condition, uint32_t yes, uint32_t no)
 uint32_t ir_convert(struct ir *ir, uint32_t value, enum dtype dtype, bool is_bool);
 uint32_t ir_iota(struct ir *ir, struct ir_type type, uint32_t axis);
 uint32_t ir_broadcast(struct ir *ir, uint32_t value, struct ir_type type, const uint8_t *axes);
-/* As NumPy does: aligned at the last dimension, sizes of 1 are repeated. */
+/* As in NumPy: aligned at the last dimension, sizes of 1 are repeated. */
 uint32_t ir_broadcast_to(struct ir *ir, uint32_t value, struct ir_type shape);
 uint32_t ir_reshape(struct ir *ir, uint32_t value, uint32_t rank, const uint32_t *size);
 uint32_t ir_transpose(struct ir *ir, uint32_t value, const uint8_t *axes);
@@ -156,7 +156,7 @@ uint32_t ir_dynamic_slice(struct ir *ir, uint32_t value, const uint32_t *starts,
                           const uint32_t *size);
 uint32_t ir_dynamic_update_slice(struct ir *ir, uint32_t value, uint32_t update,
                                  const uint32_t *starts);
-/* Rows of table; an index that is no row is an error when the program runs. */
+/* Rows of table; an index out of range is an error when the program runs. */
 uint32_t ir_gather(struct ir *ir, uint32_t table, uint32_t indices);
 uint32_t ir_scatter_add(struct ir *ir, uint32_t table, uint32_t indices, uint32_t updates);
 
@@ -171,7 +171,7 @@ uint32_t ir_reduce_scatter(struct ir *ir, uint32_t value, enum alu alu, uint32_t
                            const struct ir_groups *groups);
 uint32_t ir_all_to_all(struct ir *ir, uint32_t value, uint32_t split_axis, uint32_t concat_axis,
                        const struct ir_groups *groups);
-/* Pairs of source and target; a rank that is nobody's target gets zeros. */
+/* Pairs of source and target; ranks that are not a target receive zeros. */
 uint32_t ir_permute(struct ir *ir, uint32_t value, const uint32_t *pairs, uint32_t pair_count);
 
 /* For the builders in other files of the module. */

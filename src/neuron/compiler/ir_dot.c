@@ -1,6 +1,6 @@
 /*
- * Builders of dots and collectives: both are brought into the one form that is lowered, by views of
- * their operands and results.
+ * Builders of dots and collectives: views of operands and results bring both into the one form that
+ * is lowered.
  */
 #include "neuron/compiler/ir.h"
 
@@ -22,8 +22,8 @@ static bool append_free(uint32_t rank, const uint8_t *batch, uint32_t batch_coun
     return true;
 }
 
-/* Integers are multiplied and summed by the Vector and GpSimd engines: the Tensor engine has
- * floats. lhs is [batch.., m.., k..], rhs [batch.., k.., n..]. */
+/* Integers are multiplied and summed by the Vector and GpSimd engines: the Tensor engine supports
+ * floats only. lhs is [batch.., m.., k..], rhs [batch.., k.., n..]. */
 static uint32_t integer_dot(struct ir *ir, uint32_t lhs, uint32_t rhs, uint32_t batch,
                             uint32_t contract, struct ir_type type)
 {
@@ -34,7 +34,7 @@ static uint32_t integer_dot(struct ir *ir, uint32_t lhs, uint32_t rhs, uint32_t 
     struct ir_type left = *ir_type_of(ir, lhs), right = *ir_type_of(ir, rhs), both = type;
     uint32_t rows = left.rank - batch - contract, columns = right.rank - batch - contract;
     if (type.rank + contract > IR_RANK)
-        return ir_fail(ir, "a dot of integers with %u dimensions in all; %d are the most",
+        return ir_fail(ir, "a dot of integers with %u dimensions in all; at most %d are supported",
                        type.rank + contract, IR_RANK);
     for (uint32_t i = 0; i < contract; i++)
         both.size[both.rank++] = right.size[batch + i];
@@ -52,6 +52,9 @@ static uint32_t integer_dot(struct ir *ir, uint32_t lhs, uint32_t rhs, uint32_t 
     return ir_reduce(ir, ALU_ADD, ir_binary(ir, ALU_MULTIPLY, a, b), mask);
 }
 
+/* Brings every dot into the form that is lowered, [batch, m, k] x [batch, k, n]; integers take
+ * another path, as the Tensor engine has floats only. The model's FLOPs are counted here, before
+ * any of that changes them. */
 uint32_t ir_dot(struct ir *ir, uint32_t lhs, uint32_t rhs, const struct ir_dot_axes *axes,
                 enum dtype dtype)
 {

@@ -47,7 +47,7 @@ uint32_t ir_reshape(struct ir *ir, uint32_t value, uint32_t rank, const uint32_t
         return IR_NONE;
     const struct ir_type *from = ir_type_of(ir, value);
     if (rank > IR_RANK)
-        return ir_fail(ir, "a tensor of rank %u; %d is the most", rank, IR_RANK);
+        return ir_fail(ir, "a tensor of rank %u; at most %d is supported", rank, IR_RANK);
     struct ir_type type =
         ir_with_dtype(ir_make_type(from->dtype, rank, size), from->dtype, from->is_bool);
     if (ir_same_shape(from, &type))
@@ -85,6 +85,8 @@ uint32_t ir_transpose(struct ir *ir, uint32_t value, const uint8_t *axes)
     return ir->failed ? IR_NONE : IR_LAST(ir);
 }
 
+/* The last element is computed without overflow, as start and step come from files. A slice of
+ * everything is the value itself. */
 uint32_t ir_slice(struct ir *ir, uint32_t value, const int64_t *start, const int64_t *step,
                   const uint32_t *size)
 {
@@ -113,12 +115,14 @@ uint32_t ir_slice(struct ir *ir, uint32_t value, const int64_t *start, const int
     return ir->failed ? IR_NONE : IR_LAST(ir);
 }
 
+/* All but the concatenated dimension must be equal, and their sum must fit in 32 bits. One operand
+ * is returned as it is. */
 uint32_t ir_concatenate(struct ir *ir, const uint32_t *values, uint32_t count, uint32_t axis)
 {
     if (!ir_usable(ir, count, values))
         return IR_NONE;
     if (count == 0)
-        return ir_fail(ir, "concatenation of nothing");
+        return ir_fail(ir, "concatenation without operands");
     struct ir_type type = *ir_type_of(ir, values[0]);
     if (axis >= type.rank)
         return ir_fail(ir, "concatenation along dimension %u of tensors of rank %u", axis,
@@ -142,7 +146,7 @@ uint32_t ir_concatenate(struct ir *ir, const uint32_t *values, uint32_t count, u
     return ir->failed ? IR_NONE : IR_LAST(ir);
 }
 
-/* What is left of one dimension when edges are negative. */
+/* The rest of a dimension when edges are negative. */
 static bool pad_dimension(uint32_t from, int64_t low, int64_t high, int64_t interior,
                           int64_t *start, uint32_t *kept, int64_t *at, uint32_t *size)
 {
@@ -167,6 +171,8 @@ static bool pad_dimension(uint32_t from, int64_t low, int64_t high, int64_t inte
     return true;
 }
 
+/* Negative edges cut elements off, so the operand is sliced first; what is left has edges of at
+ * least 0. */
 uint32_t ir_pad(struct ir *ir, uint32_t value, const int64_t *low, const int64_t *high,
                 const int64_t *interior, double number)
 {
@@ -218,7 +224,7 @@ static uint32_t dynamic_offset(struct ir *ir, const struct ir_type *whole, const
         start = ir_binary(ir, ALU_MULTIPLY, start, ir_integer(ir, scalar, stride));
         sum = ir_binary(ir, ALU_ADD, sum, start);
     }
-    /* Registers are read from INT32 or INT64 alike. */
+    /* Registers can be read from INT32 and INT64. */
     return sum;
 }
 

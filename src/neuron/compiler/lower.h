@@ -1,9 +1,9 @@
 /*
  * Lowering: from the operations on tensors to instructions. Operations are put into groups
- * (fuse.c). A group of tiles goes over its domain, the shape of what it computes, in boxes: each is
+ * (fuse.c). A group of tiles covers its domain, the shape of what it computes, in boxes: each is
  * loaded into SBUF, computed by one instruction for each operation, and stored (tiles.c). A dot or
  * a gather may be the head of such a group: its result is computed (dot.c) or fetched box by box.
- * What only moves elements is done by DMA from HBM to HBM (move.c).
+ * Operations that only move elements are done by DMA from HBM to HBM (move.c).
  */
 #ifndef KYMO_NEURON_COMPILER_LOWER_H
 #define KYMO_NEURON_COMPILER_LOWER_H
@@ -15,13 +15,13 @@ struct group {
     ARRAY(uint32_t) nodes;
     uint32_t head;       /* DOT or GATHER that begins it, or IR_NONE */
     bool is_move;        /* one node, moved by DMA */
-    bool has_large_rows; /* what is reduced does not fit: it is reduced in pieces */
+    bool has_large_rows; /* rows do not fit: they are reduced in pieces */
     uint32_t rank;       /* of the domain, without dimensions of size 1 */
     uint32_t size[IR_RANK];
     uint32_t mask; /* dimensions that its reductions reduce */
 };
 
-/* A part of the scratchpad that is free. */
+/* A free part of the scratchpad. */
 struct scratch_range {
     uint64_t first, end;
     struct clock clock; /* of its last uses */
@@ -40,18 +40,19 @@ struct lower {
     struct access *accesses; /* of each node */
     struct emit emit;
     ARRAY(struct group) groups;
-    uint32_t *group_of;   /* of each node; IR_NONE: of none */
+    uint32_t *group_of;   /* of each node; IR_NONE if it has none */
     bool *is_row;         /* of each node in a group: has the dimensions that are not reduced */
     uint32_t *last_group; /* that reads the node's storage; IR_NONE: none */
     struct storage **storages;
     ARRAY(struct scratch_range) scratch;
     uint64_t scratch_bytes;
-    uint32_t group;                   /* that is being lowered */
+    uint32_t group;                   /* being lowered */
     ARRAY(struct resident) residents; /* the oldest first */
     uint32_t resident_bytes;
-    bool *is_unread;     /* of each node: it was stored, and never loaded */
-    const bool *is_kept; /* of each node: it is not stored, as all find it in SBUF; NULL: none */
-    bool has_missed;     /* what was not stored was not in SBUF when it was needed */
+    bool *is_unread; /* of each node: it was stored, and never loaded */
+    const bool
+        *is_kept;    /* of each node: not stored, as every reader finds it in SBUF; NULL: none */
+    bool has_missed; /* a value not stored was missing from SBUF when needed */
 };
 
 /* fuse.c */
@@ -100,7 +101,7 @@ struct copy {
 void transfer_copy(struct lower *lower, const struct copy *copy);
 /* Storage with the elements of an access in row-major order: its own, or a copy that the caller
  * releases. */
-struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy);
+struct storage *materialize(struct lower *lower, const struct access *access, bool *is_copy);
 
 /* resident.c */
 void resident_keep(struct lower *lower, uint32_t base, const struct transfer *transfer);

@@ -6,7 +6,7 @@
 
 enum { FILL_ELEMENTS = 512, ROW_ELEMENTS = 2048, OFFSET_REGISTER = 0 };
 
-/* A copy of all elements of an access to a place in a tensor with the given steps. */
+/* A copy of all elements of an access to a position in a tensor with the given steps. */
 static struct copy copy_from(struct lower *lower, const struct access *access, struct storage *to,
                              int64_t to_offset, const int64_t *to_step)
 {
@@ -118,7 +118,7 @@ static void dynamic_slice(struct lower *lower, const struct ir_node *node, struc
 {
     bool is_copy;
     const struct ir_type *whole = ir_type_of(lower->ir, node->args[0]);
-    struct storage *from = materialise(lower, &lower->accesses[node->args[0]], &is_copy);
+    struct storage *from = materialize(lower, &lower->accesses[node->args[0]], &is_copy);
     load_register(lower, node->args[1]);
     struct access source = access_dense(0, whole), dense = access_dense(0, &node->type);
     struct copy copy = {
@@ -179,12 +179,14 @@ static void add_rows(struct lower *lower, const struct ir_node *node, struct sto
     buffer_release(&lower->emit, load.buffer);
 }
 
+/* Starts from a copy of the table, then adds up to 128 rows at a time: their indices are on
+ * partitions. Long rows are cut into pieces, as both the row and the update must fit in SBUF. */
 static void scatter_add(struct lower *lower, const struct ir_node *node, struct storage *to)
 {
     copy_whole(lower, node->args[0], to);
     const struct access *which = &lower->accesses[node->args[1]];
     bool is_copy;
-    struct storage *updates = materialise(lower, &lower->accesses[node->args[2]], &is_copy);
+    struct storage *updates = materialize(lower, &lower->accesses[node->args[2]], &is_copy);
     uint64_t length = ir_elements(&node->type) / node->type.size[0];
     for (uint32_t at = 0; at < which->size[0] && !lower->emit.failed; at += PARTITIONS) {
         uint32_t left = which->size[0] - at, rows = left < PARTITIONS ? left : PARTITIONS;
@@ -214,10 +216,12 @@ static bool is_everyones_target(const struct lower *lower, const struct ir_node 
     return node->group_count >= lower->ir->ranks;
 }
 
+/* A permutation does not write to ranks that are not a target, so their output is filled with zeros
+ * first. The input must be dense, and is copied if it is a view. */
 static void collective(struct lower *lower, const struct ir_node *node, struct storage *to)
 {
     bool is_copy;
-    struct storage *from = materialise(lower, &lower->accesses[node->args[0]], &is_copy);
+    struct storage *from = materialize(lower, &lower->accesses[node->args[0]], &is_copy);
     if (node->operation == COLLECTIVE_PERMUTE && !is_everyones_target(lower, node))
         fill(lower, to, node->type.dtype, 0);
     struct collective item = {
@@ -240,6 +244,7 @@ static void collective(struct lower *lower, const struct ir_node *node, struct s
         storage_release(lower, from);
 }
 
+/* Such a group has one node, and is written to its storage directly. */
 void lower_move(struct lower *lower, const struct group *group)
 {
     uint32_t index = group->nodes.items[0];

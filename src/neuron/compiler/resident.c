@@ -1,13 +1,15 @@
 /*
- * Values that are still in SBUF when they are needed again. What a group stores is remembered, the
- * oldest of it given up when room is needed; a load that finds its elements there is none.
+ * Values that are still in SBUF when they are needed again. Values that a group stores are
+ * remembered, and the oldest given up when room is needed; a load that finds its elements there
+ * transfers nothing.
  */
 #include "neuron/compiler/lower.h"
 
 enum { RESIDENT_SHARE = 3 }; /* fraction of SBUF */
 
-/* The partitions of a walk as one dimension, and whether the rest is one run of elements. */
-static bool summarise(const struct walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
+/* The partitions of a walk merged into one dimension, and whether the rest is one run of
+ * elements. */
+static bool summarize(const struct walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
 {
     struct access parts = {0}, rest = {0};
     if (walk->rank > IR_RANK)
@@ -47,7 +49,7 @@ void resident_keep(struct lower *lower, uint32_t base, const struct transfer *tr
     struct resident item = {.base = base, .offset = transfer->offset, .buffer = transfer->buffer};
     uint32_t last = lower->last_group[base];
     if (last == IR_NONE || last <= lower->group || transfer->buffer->memory != MEMORY_SBUF ||
-        !summarise(&transfer->walk, &item.rows, &item.row_step, &item.columns))
+        !summarize(&transfer->walk, &item.rows, &item.row_step, &item.columns))
         return;
     uint32_t limit = lower->emit.hardware->sbuf_bytes / RESIDENT_SHARE;
     if (item.buffer->bytes > limit)
@@ -64,7 +66,7 @@ struct buffer *resident_find(struct lower *lower, uint32_t base, int64_t offset,
 {
     uint32_t rows, columns;
     int64_t row_step;
-    if (base == IR_NONE || !summarise(walk, &rows, &row_step, &columns))
+    if (base == IR_NONE || !summarize(walk, &rows, &row_step, &columns))
         return NULL;
     for (size_t i = 0; i < lower->residents.count; i++) {
         const struct resident *item = &lower->residents.items[i];

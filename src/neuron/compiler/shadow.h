@@ -10,14 +10,14 @@
 struct shadow_event {
     uint32_t timeline, step;
     uint32_t part;         /* of a block: its transfers are not ordered among each other */
-    uint32_t owner;        /* what the bytes are written or read as */
-    const uint32_t *clock; /* steps that are known to be complete when it begins */
+    uint32_t owner;        /* identifies what the bytes are written or read as */
+    const uint32_t *clock; /* steps known to be complete when it begins */
 };
 
 enum shadow_problem {
     SHADOW_FINE,
-    SHADOW_UNWRITTEN,   /* reads what was never written */
-    SHADOW_DEAD,        /* reads what was written for another owner */
+    SHADOW_UNWRITTEN,   /* reads bytes never written */
+    SHADOW_DEAD,        /* reads bytes written for another owner */
     SHADOW_READ_EARLY,  /* reads while a write may not be complete */
     SHADOW_WRITE_EARLY, /* writes while a write may not be complete */
     SHADOW_WRITE_READ,  /* writes while a read may not be complete */
@@ -36,7 +36,7 @@ struct shadow_conflict {
 struct shadow;
 struct shadow *shadow_new(uint64_t bytes);
 void shadow_free(struct shadow *shadow);
-/* Bytes first .. end - 1. False, and what is wrong, on a conflict. */
+/* Bytes first .. end - 1. False on a conflict, which is described. */
 bool shadow_read(struct shadow *shadow, uint64_t first, uint64_t end,
                  const struct shadow_event *event, struct shadow_conflict *conflict);
 bool shadow_write(struct shadow *shadow, uint64_t first, uint64_t end,

@@ -1,5 +1,5 @@
 /*
- * Backwards from the outputs: which part of each value is needed. Then forwards: the operations on
+ * Backward from the outputs: which part of each value is needed. Then forward: the operations on
  * these parts.
  */
 #include "neuron/compiler/split.h"
@@ -17,7 +17,7 @@ struct split {
     struct ir *to;
     struct part *parts; /* of each node */
     uint32_t *values;   /* in `to`: the part, or all of it */
-    bool counts_flops;  /* of what every core computes */
+    bool counts_flops;  /* of work that every core repeats */
 };
 
 static const struct part whole = {.need = NEEDED};
@@ -111,7 +111,8 @@ static bool same_parts(const struct ir *ir, const struct ir_node *node, const st
     return true;
 }
 
-/* What a part of the result takes of each operand; false when it takes the whole result. */
+/* The part of each operand that a part of the result needs; false when the operation must be
+ * computed as a whole. */
 static bool divide(const struct ir *ir, const struct ir_node *node, const struct part *part,
                    struct part *args)
 {
@@ -161,7 +162,7 @@ static bool divide(const struct ir *ir, const struct ir_node *node, const struct
     }
 }
 
-/* What is needed in two ways is needed as a whole. */
+/* A value needed in two different parts is needed whole. */
 static void need(struct part *all, uint32_t node, const struct part *part)
 {
     if (all[node].need == NOT_NEEDED)
@@ -182,7 +183,7 @@ static bool output_part(const struct ir_type *type, uint32_t core, uint32_t core
         *part = whole;
         return (*wholes)++ % cores == core;
     }
-    /* Whole tiles, where there are as many. */
+    /* Whole tiles, if there are enough. */
     uint32_t size = type->size[at], tile = size >= cores * PARTITIONS ? PARTITIONS : 1;
     uint32_t first = (uint32_t)((uint64_t)size * core / cores / tile * tile);
     uint32_t end =
@@ -203,7 +204,7 @@ static void find_parts(const struct ir *ir, struct part *parts, struct part *arg
     }
 }
 
-/* The value of a node in `to`, as much of it as is asked for. */
+/* The value of a node in `to`, or the part of it asked for. */
 static uint32_t use(const struct split *split, uint32_t node, const struct part *part)
 {
     if (part->need == NEEDED || split->parts[node].need == NEEDED_IN_PART)
@@ -229,6 +230,8 @@ static void count_flops(const struct split *split, const struct ir_node *node)
     split->to->origins.items[node->origin].model_flops += flops;
 }
 
+/* Copies the node with its type narrowed to the part. A slice of an operand that is itself a part
+ * starts at 0, as the part was cut to where the slice begins. */
 static uint32_t build(const struct split *split, uint32_t index, struct part *args,
                       uint32_t *values)
 {
@@ -305,6 +308,8 @@ static void add_outputs(const struct split *split, const struct part *wanted)
     }
 }
 
+/* Two passes over the same list, so operands need no recursion: backward for what is needed,
+ * forward to build it. Parameters are kept even if unused, since all cores have the same inputs. */
 bool split_for_core(const struct ir *from, uint32_t core, uint32_t cores, struct ir *to,
                     struct error *err)
 {

@@ -1,8 +1,9 @@
 /*
  * Splits a model over the physical cores of a logical one. Each core computes a part of each
- * output, a run of its first dimension, and of all other values the part that this takes; what
- * cannot be divided, such as a sum over the divided dimension, each core computes as a whole. Cores
- * exchange nothing: they read the same inputs and write different parts of the same outputs.
+ * output, a run of its first dimension, and the part of all other values that this needs; values
+ * that cannot be divided, such as a sum over the divided dimension, are computed whole by each
+ * core. Cores exchange nothing: they read the same inputs and write different parts of the same
+ * outputs.
  */
 #ifndef KYMO_NEURON_COMPILER_SPLIT_H
 #define KYMO_NEURON_COMPILER_SPLIT_H

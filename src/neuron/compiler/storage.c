@@ -1,6 +1,6 @@
 /*
  * Variables in HBM: inputs and weights when they are first used, outputs, and the scratchpad, whose
- * space is used again once the last reader of a value is done.
+ * space is reused once the last reader of a value is done.
  */
 #include "neuron/compiler/lower.h"
 #include "neuron/compiler/number.h"

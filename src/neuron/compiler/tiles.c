@@ -121,6 +121,8 @@ struct storage *place_storage(struct tiles *tiles, const struct place *place)
     return place->base == IR_NONE ? place->storage : storage_of(tiles->lower, place->base);
 }
 
+/* Dimensions along which the value does not vary are not loaded: a step of 0 repeats one element.
+ * Elements still in SBUF from an earlier group are used from there. */
 static struct tile load_box(struct tiles *tiles, const struct load *load, const struct box *box,
                             int64_t offset)
 {
@@ -157,6 +159,8 @@ static struct tile load_box(struct tiles *tiles, const struct load *load, const 
     return tile;
 }
 
+/* A value that several boxes load alike is kept from box to box: `kept` holds the buffer for the
+ * next one, `tile` for this one. */
 static const struct tile *load_tile(struct tiles *tiles, struct load *load, const struct box *box)
 {
     if (load->tile.buffer)
@@ -229,6 +233,8 @@ static void store_member(struct tiles *tiles, const struct member *member, const
     transfer_store(tiles->lower, &transfer);
 }
 
+/* Indices go to partitions first, since a gathering DMA reads them from there, one row per
+ * partition. An index out of range is found when the program runs. */
 static void gather_box(struct tiles *tiles, const struct box *box, struct member *head)
 {
     struct lower *lower = tiles->lower;
@@ -274,6 +280,8 @@ static void make_tile(struct tiles *tiles, struct member *member, const struct b
     member->tile.inner_step = member->is_row ? 0 : 1;
 }
 
+/* Operations on rows run once per row, after its last piece; a reduction runs for each piece, and
+ * is stored and released only after the last. */
 static void run_member(struct tiles *tiles, struct member *member, const struct box *box)
 {
     const struct ir_node *node = &tiles->lower->ir->nodes.items[member->node];
@@ -300,6 +308,8 @@ static void run_member(struct tiles *tiles, struct member *member, const struct 
         tile_drop(tiles->lower, &member->tile);
 }
 
+/* Sets how many uses are left, so that each tile is released by its last one. Loads of rows that
+ * end in a later box are dropped here and loaded again there. */
 static void run_box(struct tiles *tiles, struct box *box)
 {
     box->partitions = box->free = box->inner = 1;
@@ -389,6 +399,8 @@ static void spread(const struct ir_type *result, const struct access *operand, u
             place->step[domain++] = operand->step[i];
 }
 
+/* The table must be dense, as rows are addressed by number times size; indices may be any walk.
+ * *copied is for the caller to release. */
 static void place_gather(struct tiles *tiles, struct storage **copied)
 {
     struct lower *lower = tiles->lower;
@@ -398,7 +410,7 @@ static void place_gather(struct tiles *tiles, struct storage **copied)
     bool is_copy;
     tiles->sides[0] = (struct place){
         .base = IR_NONE,
-        .storage = materialise(lower, table, &is_copy),
+        .storage = materialize(lower, table, &is_copy),
         .dtype = node->type.dtype,
     };
     *copied = is_copy ? tiles->sides[0].storage : NULL;

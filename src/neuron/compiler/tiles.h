@@ -10,7 +10,7 @@ enum { DOMAIN_RANK = IR_RANK + 1, MAX_REFS = 3 };
 
 /* Elements of a box in SBUF or PSUM. Steps are elements; 0: the same for all. */
 struct tile {
-    struct buffer *buffer; /* NULL: not there */
+    struct buffer *buffer; /* NULL: not present */
     enum dtype dtype;
     uint32_t first; /* element of each partition */
     uint32_t free_step, inner_step;
@@ -25,12 +25,12 @@ struct place {
     int64_t step[DOMAIN_RANK];
 };
 
-/* A value from outside of the group. */
+/* A value from outside the group. */
 struct load {
     struct place place;
     uint32_t uses, left; /* in all, and in this box */
     struct tile tile;
-    bool is_repeated; /* boxes load the same: the last is kept */
+    bool is_repeated; /* boxes load the same elements: the last is kept */
     struct tile kept;
     int64_t kept_offset;
     uint32_t kept_partitions, kept_free, kept_inner;
@@ -78,13 +78,13 @@ struct tiles {
 /* domain.c */
 /* Dimensions that are reduced go last. */
 void domain_order(struct tiles *tiles);
-/* Merges adjacent dimensions of one role that are one walk for all. */
+/* Merges adjacent dimensions of one role that form one walk for every value. */
 void domain_merge(struct tiles *tiles);
 /* Chooses roles and chunks. */
 void domain_chunk(struct tiles *tiles);
 /* Divides the last dimension when there are few rows; `rest` elements of it are left out. */
 bool domain_split(struct tiles *tiles, uint64_t *rest);
-/* After domain_split: what was left out. */
+/* After domain_split: the part that was left out. */
 void domain_take_rest(struct tiles *tiles, uint64_t rest);
 
 /* tiles.c */
@@ -101,7 +101,7 @@ enum engine less_busy(const struct lower *lower);
 
 /* Lets go of an operand after its use. */
 const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
-/* compute.c: emits the member's instructions for a box; its tile's buffer is there. */
+/* compute.c: emits the member's instructions for a box; its tile has a buffer. */
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box);
 
 /* dot.c */

@@ -14,7 +14,7 @@ void walk_add(struct walk *walk, uint32_t size, int64_t step)
     walk->step[walk->rank++] = step;
 }
 
-/* A part of a transfer: what is left of its walk, and where it begins. */
+/* A part of a transfer: the rest of its walk, and where it begins. */
 struct piece {
     struct walk walk;
     int64_t offset;
@@ -60,7 +60,7 @@ static struct dma_end hbm_end(const struct storage *storage, enum dtype dtype, i
     };
 }
 
-/* Whether one more descriptor keeps the program within its limit. */
+/* Whether the program stays within its limit with one more descriptor. */
 static bool has_room(struct emit *emit)
 {
     if (emit->descriptors.count >= emit->limit)
@@ -68,6 +68,8 @@ static bool has_room(struct emit *emit)
     return !emit->failed;
 }
 
+/* On the chip, elements are always contiguous in each partition; only the HBM end has steps. An
+ * indirect end is replaced as a whole: the indices take the place of its outer dimensions. */
 static void add_descriptor(struct emit *emit, const struct transfer *transfer,
                            const struct piece *piece, const struct access *access, bool is_store)
 {
@@ -146,7 +148,7 @@ static void add_piece(struct emit *emit, const struct transfer *transfer, const 
     }
 }
 
-/* Adds what an end of `bytes` an element touches to the range of bytes. */
+/* Extends the range by the bytes an end touches, with `bytes` for each element. */
 static void touch(struct hbm_use *use, int64_t offset, const uint32_t *size, const int64_t *step,
                   uint32_t rank, uint32_t bytes)
 {
@@ -228,7 +230,7 @@ void transfer_store(struct lower *lower, const struct transfer *transfer)
              first, &uses, &from, &to);
 }
 
-/* Dimensions that are one walk on both sides become one. */
+/* Merges dimensions that form one walk on both sides. */
 static void copy_collapse(struct copy *copy)
 {
     uint32_t rank = 0;
@@ -294,6 +296,8 @@ static void copy_pieces(struct lower *lower, const struct copy *copy)
     }
 }
 
+/* Large copies are divided among the DMA engines, along the outermost dimension. An end whose
+ * offset comes from a register may be anywhere in its storage, so all of it counts as used. */
 void transfer_copy(struct lower *lower, const struct copy *copy)
 {
     struct copy whole = *copy;
@@ -324,7 +328,8 @@ void transfer_copy(struct lower *lower, const struct copy *copy)
              first, &uses, &from, &to);
 }
 
-struct storage *materialise(struct lower *lower, const struct access *access, bool *is_copy)
+/* Constants whose elements are all equal are stored as one, so more of them need a copy too. */
+struct storage *materialize(struct lower *lower, const struct access *access, bool *is_copy)
 {
     const struct ir_node *base = &lower->ir->nodes.items[access->base];
     uint64_t elements = 1;

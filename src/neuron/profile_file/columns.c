@@ -1,10 +1,10 @@
 /*
- * The payload of a block: columns in runs of up to 64 numbers; of a run the smallest number is
- * written, then what each is above it, in as many bits as the largest of these needs.
+ * The payload of a block: columns in runs of up to 64 numbers; each run has its smallest number,
+ * then the difference of each number to it, in as many bits as the largest difference needs.
  *
  * Columns: phases; times, as differences; then, phase by phase, ids as differences, values and
- * details of the notifications of that phase. What starts and what ends is apart because starts and
- * ends each follow a pattern: ids of starts that count up take no bits at all.
+ * details of the notifications of that phase. Phases are separate because starts and ends each
+ * follow a pattern: ids of starts that count up take no bits at all.
  */
 #include "base/wire/wire.h"
 #include "neuron/profile_file/format.h"
@@ -43,6 +43,8 @@ struct cursor {
     const uint8_t *at, *end; /* end: before the slack */
 };
 
+/* Every width and size comes from the file and is checked before it is used. Numbers up to 56 bits
+ * wide need one unaligned load each; the slack after the payload makes it safe at the end. */
 static bool get_run(struct cursor *in, uint64_t *values, size_t count)
 {
     uint64_t least = 0;
@@ -61,7 +63,7 @@ static bool get_run(struct cursor *in, uint64_t *values, size_t count)
     size_t bytes = bits_bytes(count, width);
     if (width > 64 || bytes > (size_t)(in->end - in->at))
         return false;
-    if (width <= 56) { /* a number is inside the eight bytes that begin with its first bit's */
+    if (width <= 56) { /* a number lies within eight bytes, beginning with that of its first bit */
         const uint64_t mask = bits_mask(width);
         for (size_t i = 0, bit = 0; i < count; i++, bit += width) {
             uint64_t word;
@@ -76,7 +78,7 @@ static bool get_run(struct cursor *in, uint64_t *values, size_t count)
     return true;
 }
 
-/* Rows in the order of their phases; gives how many there are of each. */
+/* Rows in the order of their phases; returns the number of each. */
 static void sort_by_phase(const struct notification *items, uint32_t count, uint16_t *rows,
                           uint32_t counts[NTFF_PHASES])
 {

@@ -12,7 +12,7 @@
 #define NTFF_MAGIC   "KYMONTFF"
 #define NTFF_TRAILER "KYMONEND"
 enum {
-    NTFF_VERSION = 2, /* 1 has no frames of NEFFs */
+    NTFF_VERSION = 2, /* 1 has no NEFF frames */
     NTFF_OLDEST = 1,
     NTFF_MAGIC_SIZE = 8,
     NTFF_HEADER_SIZE = 512,
@@ -29,7 +29,7 @@ struct frame {
     uint8_t type, unit, zero;
     uint32_t count; /* notifications; of the index: entries */
     uint32_t execution;
-    uint32_t neff; /* of the execution: 0 the header's, else the n-th frame of a NEFF */
+    uint32_t neff;                  /* of the execution: 0 is the header's, n the n-th NEFF frame */
     uint64_t first_time, last_time; /* the smallest and the largest */
 };
 static_assert(sizeof(struct frame) == 40, "the head of a frame has 40 bytes");

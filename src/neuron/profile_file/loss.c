@@ -1,5 +1,5 @@
 /*
- * What damaged files have lost.
+ * The losses of damaged files.
  */
 #include "neuron/profile_file/ntff.h"
 

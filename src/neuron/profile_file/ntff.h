@@ -1,8 +1,8 @@
 /*
- * ntff: device profiles. Raw notifications of one core, as they came, with what is needed to read
- * them: node, core, clock, the NEFF's uuid, the executions. schema/ntff.md describes the file. It
- * is written as a stream of blocks; a file whose writer was killed is readable up to its last
- * block, a damaged one but for what is damaged.
+ * ntff: device profiles. Raw notifications of one core, in the order they came, with what is needed
+ * to interpret them: node, core, clock, the NEFF's uuid, the executions. schema/ntff.md describes
+ * the file. It is written as a stream of blocks; a file whose writer was killed is readable up to
+ * its last block, a damaged one except for the damaged parts.
  */
 #ifndef KYMO_NEURON_PROFILE_FILE_NTFF_H
 #define KYMO_NEURON_PROFILE_FILE_NTFF_H
@@ -65,12 +65,11 @@ enum throttle_kind { THROTTLE_ACTIVITY_0, THROTTLE_ACTIVITY_1 };
 enum collective_step { STEP_TPB_TRIGGER, STEP_SEMAPHORE_WAIT, STEP_DMA_ADVANCE };
 
 struct ntff_execution {
-    uint32_t index;            /* from 1 */
-    uint32_t neff;             /* which of ntff_neffs */
-    uint64_t start_ns, end_ns; /* wall clock of the host */
-    uint64_t start_ticks,
-        end_ticks;   /* device clock, of which notifications are relative to start_ticks */
-    uint32_t status; /* NRT_STATUS */
+    uint32_t index;                  /* from 1 */
+    uint32_t neff;                   /* which of ntff_neffs */
+    uint64_t start_ns, end_ns;       /* wall clock of the host */
+    uint64_t start_ticks, end_ticks; /* device clock; notifications are relative to start_ticks */
+    uint32_t status;                 /* NRT_STATUS */
 };
 
 struct ntff_neff {
@@ -90,7 +89,7 @@ struct ntff_header {
     uint32_t ticks_per_us; /* of the device's clock */
     uint32_t process_id;
     bool is_simulation;
-    bool computed; /* arithmetic was done */
+    bool computed; /* values were computed, not only timed */
     bool dge_notifications;
 };
 
@@ -98,7 +97,7 @@ struct ntff_header {
 struct ntff_writer;
 struct ntff_writer *ntff_create(const char *path, const struct ntff_header *header,
                                 struct error *err);
-/* Which NEFF the executions that follow are of; at first the header's. */
+/* Sets the NEFF of the executions that follow; at first the header's. */
 void ntff_use_neff(struct ntff_writer *writer, const struct ntff_neff *neff);
 /* Notifications of one execution in any order; between begin and end. The NEFF of ntff_end's
  * execution is the one in use. */
@@ -115,15 +114,15 @@ struct ntff_block {
     uint8_t type, unit;             /* of all its notifications */
     uint64_t first_time, last_time; /* the smallest and the largest */
     uint32_t neff;                  /* which of ntff_neffs */
-    uint32_t gap; /* how many damaged places are before it, of those that were found by opening */
+    uint32_t gap; /* the number of damaged places before it, of those found when opening */
     uint64_t offset, bytes; /* in the file */
 };
 
-/* What is damaged: bytes of a file that are not what was written. */
+/* Damage: bytes of a file that differ from what was written. */
 struct ntff_loss {
     uint32_t places;
     uint64_t offset, bytes; /* of the first; of all */
-    uint64_t notifications; /* as far as known: of blocks of which the index has the count */
+    uint64_t notifications; /* as far as known: in blocks whose count is in the index */
     uint32_t first_execution, last_execution; /* of these notifications */
 };
 enum { NTFF_LOSS_SIZE = 200 };
@@ -143,13 +142,13 @@ const struct ntff_block *ntff_blocks(const struct ntff *ntff, size_t *count);
  * the block is damaged. */
 bool ntff_read_block(const struct ntff *ntff, size_t block, struct notification *items,
                      struct error *err);
-/* What reading the block would have given. */
+/* What is lost if the block cannot be read. */
 struct ntff_loss ntff_block_loss(const struct ntff_block *block);
-/* Whether the writer did not finish: what is there is what was written until then. */
+/* Whether the writer did not finish: the file has what was written until then. */
 bool ntff_is_partial(const struct ntff *ntff);
-/* What opening found damaged. Blocks are looked at when they are read. */
+/* Damage found when opening. Blocks are checked when they are read. */
 const struct ntff_loss *ntff_loss(const struct ntff *ntff);
 void ntff_close(struct ntff *ntff);
-bool ntff_recognise(const void *bytes, size_t size);
+bool ntff_recognize(const void *bytes, size_t size);
 
 #endif

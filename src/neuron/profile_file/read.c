@@ -18,15 +18,17 @@ struct ntff {
     bool is_partial;
 };
 
-bool ntff_recognise(const void *bytes, size_t size)
+bool ntff_recognize(const void *bytes, size_t size)
 {
     return size >= NTFF_MAGIC_SIZE && memcmp(bytes, NTFF_MAGIC, NTFF_MAGIC_SIZE) == 0;
 }
 
+/* The version is checked before the checksum, so that a newer file is not called damaged. The
+ * header's NEFF becomes the first of the list. */
 static bool read_header(struct ntff *ntff, struct error *err)
 {
     struct file_header bytes;
-    if (!ntff_recognise(ntff->file.data, ntff->file.size))
+    if (!ntff_recognize(ntff->file.data, ntff->file.size))
         return error_in_file(err, ntff->path, "this is not an NTFF file of Kymo");
     if (ntff->file.size < sizeof bytes)
         return error_at(err, ntff->path, ntff->file.size, "the NTFF file ends inside its header");
@@ -62,8 +64,7 @@ static bool read_header(struct ntff *ntff, struct error *err)
     return true;
 }
 
-/* Whether the frame is inside the file and can be what it says it is. neffs: how many NEFFs there
- * are before it. */
+/* Whether the frame is inside the file and plausible. neffs: the number of NEFFs before it. */
 static bool is_plausible(const struct ntff *ntff, const struct index_entry *entry, size_t neffs)
 {
     const struct frame *frame = &entry->frame;
@@ -87,7 +88,7 @@ static const uint8_t *payload_of(const struct ntff *ntff, const struct index_ent
     return ntff->file.data + entry->offset + sizeof entry->frame;
 }
 
-/* Whether the frame is there as the entry says, undamaged. */
+/* Whether the frame is as the entry says, and undamaged. */
 static bool is_intact(const struct ntff *ntff, const struct index_entry *entry)
 {
     return memcmp(ntff->file.data + entry->offset, &entry->frame, sizeof entry->frame) == 0 &&
@@ -114,6 +115,8 @@ static void add_neff(struct ntff *ntff, const struct index_entry *entry)
     memcpy(neff->name, bytes.name, sizeof bytes.name);
 }
 
+/* The frame was checked before: its payload is inside the file and has the size of its kind. `gap`
+ * shows readers which blocks damage separates. */
 static void add_frame(struct ntff *ntff, const struct index_entry *entry)
 {
     const struct frame *frame = &entry->frame;
@@ -161,7 +164,7 @@ static bool has_trailer(const struct ntff *ntff, struct trailer *trailer)
     return memcmp(trailer->magic, NTFF_TRAILER, NTFF_MAGIC_SIZE) == 0;
 }
 
-/* The index of a file that has one, if it is whole. */
+/* The index of a file, if it has one that is complete. */
 static bool find_index(const struct ntff *ntff, struct index_entry *index)
 {
     struct trailer trailer;
@@ -172,7 +175,8 @@ static bool find_index(const struct ntff *ntff, struct index_entry *index)
            is_intact(ntff, index);
 }
 
-/* Whether frames can be where the index has them: they follow each other, none is listed twice. */
+/* Whether the frames' positions in the index are plausible: they follow each other, and none is
+ * listed twice. */
 static bool is_index_plausible(const struct ntff *ntff, const struct index_entry *index)
 {
     uint64_t end = NTFF_HEADER_SIZE;
@@ -188,7 +192,7 @@ static bool is_index_plausible(const struct ntff *ntff, const struct index_entry
     return true;
 }
 
-/* False when there is no index: the writer did not come to its end, or bytes were lost. */
+/* False without an index: the writer did not finish, or bytes were lost. */
 static bool read_index(struct ntff *ntff)
 {
     struct index_entry index;
@@ -202,14 +206,15 @@ static bool read_index(struct ntff *ntff)
             continue;
         }
         add_damage(ntff, entry.offset, frame_bytes(&entry));
-        if (entry.frame.kind == FRAME_NEFF) /* others are counted from it on */
+        if (entry.frame.kind == FRAME_NEFF) /* later frames refer to it by number */
             *array_push(&ntff->neffs) = (struct ntff_neff){0};
     }
     return true;
 }
 
-/* The next frame from this offset on; the file's size: none. work: bytes whose checksum may still
- * be computed, so that bytes that look like frames everywhere take no more than linear time. */
+/* The next frame from this offset on; the file's size if there is none. work: bytes whose checksum
+ * may still be computed, so that bytes that look like frames everywhere take no more than linear
+ * time. */
 static uint64_t find_frame(const struct ntff *ntff, uint64_t at, uint64_t *work,
                            struct index_entry *entry)
 {
@@ -225,7 +230,7 @@ static uint64_t find_frame(const struct ntff *ntff, uint64_t at, uint64_t *work,
     return ntff->file.size;
 }
 
-/* Whether a writer that was killed leaves such an end: less than a frame. */
+/* Whether a killed writer leaves such an end: less than a frame. */
 static bool is_torn_frame(const struct ntff *ntff, uint64_t at)
 {
     struct frame frame;
@@ -237,7 +242,7 @@ static bool is_torn_frame(const struct ntff *ntff, uint64_t at)
            frame.payload_bytes > left - sizeof frame;
 }
 
-/* Takes all whole frames. */
+/* Takes all complete frames. */
 static void read_frames(struct ntff *ntff)
 {
     enum { LEAST_WORK = 1 << 20 };

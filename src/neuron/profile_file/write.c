@@ -1,6 +1,6 @@
 /*
- * Writes NTFF files: one open block for each type and unit, which goes out when it is full or its
- * execution ends. What was written is readable whatever happens to the writer.
+ * Writes NTFF files: one open block for each type and unit, which is written when it is full or its
+ * execution ends. Written blocks are readable whatever happens to the writer.
  */
 #include "neuron/profile_file/format.h"
 
@@ -87,6 +87,8 @@ static void write_block(struct ntff_writer *writer, uint8_t type, uint8_t unit)
     block->count = 0;
 }
 
+/* Texts are cut to their fields; those of the instance keep a NUL at their end, the NEFF's name may
+ * use all bytes. */
 static void write_header(struct ntff_writer *writer, const struct ntff_header *header)
 {
     struct file_header bytes = {.version = NTFF_VERSION,

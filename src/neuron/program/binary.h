@@ -1,7 +1,7 @@
 /*
- * The encoding of programs, which schema/neff.md describes: what its writer and its reader share.
+ * The encoding of programs (schema/neff.md): definitions shared by its writer and its reader.
  * Numbers are varints as in protobuf; signed ones and differences are zigzag-coded. An instruction
- * is written as what differs from the one of the same opcode before it.
+ * is written as its difference from the previous one with the same opcode.
  */
 #ifndef KYMO_NEURON_PROGRAM_BINARY_H
 #define KYMO_NEURON_PROGRAM_BINARY_H
@@ -55,7 +55,7 @@ enum end_field {
     END_ALL = (1 << 9) - 1,
 };
 
-/* The instruction before the first of an opcode. */
+/* The instruction assumed before the first of an opcode. */
 static inline struct instruction instruction_blank(uint8_t opcode)
 {
     return (struct instruction){
@@ -64,12 +64,12 @@ static inline struct instruction instruction_blank(uint8_t opcode)
 
 /* Appends the program; worker_count is the NEFF's. */
 void program_encode(const struct core_program *program, uint32_t worker_count, struct output *out);
-/* What the program points to is allocated in the arena, but for the weights' data, which stays
- * NULL: *weight_crcs has the checksum of each variable's. */
+/* Everything the program points to is allocated in the arena, except for the weights' data, which
+ * stays NULL: *weight_crcs has the checksum of each variable's data. */
 bool program_decode(struct core_program *program, uint32_t *worker_count, uint32_t **weight_crcs,
                     const uint8_t *bytes, size_t size, struct arena *arena, struct error *err);
-/* Sizes of collectives whose groups are all ranks, and the ranks in groups: needs the NEFF's
- * number of ranks. */
+/* Checks sizes of collectives over all ranks, and the ranks in groups: needs the NEFF's number of
+ * ranks. */
 bool program_check_ranks(const struct core_program *program, uint32_t worker_count,
                          struct error *err);
 

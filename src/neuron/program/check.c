@@ -1,6 +1,6 @@
 /*
- * Checks that a program stays within its lists, memories and variables, and that the sizes of what
- * meets in an operation fit: whoever runs it need not look again.
+ * Checks that a program stays within its lists, memories and variables, and that the sizes of an
+ * operation's operands match: whoever runs it need not check again.
  */
 #include "neuron/program/check.h"
 
@@ -37,6 +37,8 @@ static bool is_countable(const uint32_t *sizes, size_t count)
     return true;
 }
 
+/* Steps may be negative, so the lowest and the highest byte are found separately, in arithmetic
+ * wide enough for any values a file may contain. */
 bool check_operand(struct check *check, const struct operand *operand, const char *name)
 {
     if (operand->memory != MEMORY_SBUF && operand->memory != MEMORY_PSUM)
@@ -85,7 +87,7 @@ static bool check_queues(struct check *check)
         if (queue->engine >= ENGINE_COUNT)
             return check_failed(check, "its engine is unknown: %u", queue->engine);
         if (queue->rings == 0 || queue->rings > DMA_ENGINES || queue->first_ring >= DMA_ENGINES)
-            return check_failed(check, "it has %u rings from ring %u; there are %d", queue->rings,
+            return check_failed(check, "it has %u rings from ring %u on; %d exist", queue->rings,
                                 queue->first_ring, DMA_ENGINES);
     }
     return true;
@@ -115,7 +117,7 @@ bool program_check(const struct core_program *program, struct error *err)
     struct check check = {.program = program, .err = err};
     check.hardware = hardware_core(program->core_version);
     if (!check.hardware)
-        return error_set(err, "NeuronCores of generation %u are not known", program->core_version);
+        return error_set(err, "unknown NeuronCore generation %u", program->core_version);
     if (program->scratchpad_bytes > check.hardware->hbm_bytes)
         return error_set(err, "the scratchpad is larger than the memory of %s",
                          check.hardware->name);

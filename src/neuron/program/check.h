@@ -1,5 +1,5 @@
 /*
- * Checking programs: what the files of the check share.
+ * Checking programs: declarations shared by the files of the check.
  */
 #ifndef KYMO_NEURON_PROGRAM_CHECK_H
 #define KYMO_NEURON_PROGRAM_CHECK_H
@@ -10,8 +10,8 @@ struct check {
     const struct core_program *program;
     const struct core_hardware *hardware;
     struct error *err;
-    /* What is looked at, for messages: "DMA block" 3; an instruction: its engine, and its opcode.
-     */
+    /* What is being checked, for messages: "DMA block" 3; an instruction: its engine, and its
+     * opcode. */
     const char *what;
     uint32_t number;
     const char *opcode; /* NULL: not an instruction */

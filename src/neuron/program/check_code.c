@@ -1,6 +1,6 @@
 /*
- * Checks instructions: a table says which engines run an opcode and which operands it has; what the
- * operands must have in common follows for each opcode.
+ * Checks instructions: a table says which engines run an opcode and which operands it has; rules
+ * for how its operands must match follow for each opcode.
  */
 #include "neuron/program/check.h"
 
@@ -15,7 +15,7 @@ enum {
 static const struct {
     uint8_t engines;
     uint8_t has_dst, sources; /* sources may be one more with FLAG_SCALAR_OPERAND */
-    uint8_t flags;            /* those that are allowed */
+    uint8_t flags;            /* those allowed */
 } rules[OP_COUNT] = {
     [OP_NOP] = {ON_ANY, 0, 0, 0},
     [OP_LDWEIGHTS] = {ON_TENSOR, 0, 1, 0},
@@ -47,7 +47,8 @@ static bool check_present(struct check *check, const struct operand *operand, bo
 {
     if (wanted)
         return check_operand(check, operand, name);
-    return operand->memory == MEMORY_NONE || check_failed(check, "it takes no %s", name);
+    return operand->memory == MEMORY_NONE ||
+           check_failed(check, "it does not take operand %s", name);
 }
 
 static bool check_operands(struct check *check, const struct instruction *item)
@@ -61,7 +62,7 @@ static bool check_operands(struct check *check, const struct instruction *item)
     return true;
 }
 
-/* Each element of src meets one of dst. */
+/* Each element of src corresponds to one of dst. */
 static bool check_meets(struct check *check, const struct operand *dst, const struct operand *src,
                         const char *name)
 {
@@ -78,7 +79,7 @@ static bool check_in_bank(struct check *check, const struct operand *dst)
         return check_failed(check, "dst is not in PSUM");
     int64_t bytes = dtype_bytes((enum dtype)dst->dtype);
     int64_t first = dst->offset, last = dst->offset + bytes - 1;
-    for (unsigned i = 0; i < 4; i++) { /* is inside PSUM: it fits */
+    for (unsigned i = 0; i < 4; i++) { /* inside PSUM, so it fits */
         int64_t reach = (int64_t)dst->step[i] * (dst->size[i] - 1) * bytes;
         *(reach < 0 ? &first : &last) += reach;
     }
@@ -87,7 +88,7 @@ static bool check_in_bank(struct check *check, const struct operand *dst)
     return true;
 }
 
-/* The stationary operand, as far as the list tells: 0 partitions when a branch may lead here. */
+/* The stationary operand, as far as the list shows: 0 partitions when a branch may lead here. */
 struct stationary {
     bool is_loaded;
     uint32_t partitions;
@@ -112,10 +113,10 @@ static bool check_matmul(struct check *check, const struct instruction *item,
 {
     const struct operand *src = &item->src[0], *dst = &item->dst;
     if (src->memory != MEMORY_SBUF || !dtype_is_float((enum dtype)src->dtype))
-        return check_failed(check, "src[0] is not of floating-point numbers in SBUF");
+        return check_failed(check, "src[0] does not have floating-point numbers in SBUF");
     if (operand_elements(src) > MOVING_MAX || operand_elements(src) != operand_elements(dst))
         return check_failed(check,
-                            "%" PRIu64 " columns become %" PRIu64 "; the limit is %d of both",
+                            "%" PRIu64 " columns become %" PRIu64 "; the limit for both is %d",
                             operand_elements(src), operand_elements(dst), MOVING_MAX);
     if (dst->dtype != DTYPE_FP32)
         return check_failed(check, "dst is not FP32");
@@ -155,7 +156,7 @@ static bool check_alu(struct check *check, const struct instruction *item, unsig
 {
     bool integers = is_integer(&item->src[0]) && is_integer(&item->src[1]);
     if (alu == ALU_NONE || alu >= ALU_COUNT)
-        return check_failed(check, "there is no operation %u", alu);
+        return check_failed(check, "unknown operation %u", alu);
     if (is_of_bits(alu) && !integers)
         return check_failed(check, "%s needs integers", alu_name((enum alu)alu));
     if (alu == ALU_ATAN2 && integers)
@@ -196,7 +197,7 @@ static bool check_scalar(struct check *check, const struct instruction *item)
 static bool check_function(struct check *check, const struct instruction *item)
 {
     if (item->alu >= FUNCTION_COUNT)
-        return check_failed(check, "there is no function %u", item->alu);
+        return check_failed(check, "unknown function %u", item->alu);
     bool of_bits = item->alu == FUNCTION_NOT || item->alu == FUNCTION_POPULATION_COUNT ||
                    item->alu == FUNCTION_LEADING_ZEROS;
     if (of_bits && !is_integer(&item->src[0]))
@@ -251,7 +252,7 @@ static bool check_load(struct check *check, const struct instruction *item)
 static bool check_register_alu(struct check *check, const struct instruction *item)
 {
     if (item->alu == ALU_NONE || item->alu >= ALU_ATAN2)
-        return check_failed(check, "operation %u is not one of integers", item->alu);
+        return check_failed(check, "operation %u does not take integers", item->alu);
     return check_index(check, item->index, REGISTERS, "register");
 }
 
@@ -279,13 +280,13 @@ static bool check_control(struct check *check, const struct instruction *item, u
     }
 }
 
-static bool check_synchronisation(struct check *check, const struct instruction *item)
+static bool check_synchronization(struct check *check, const struct instruction *item)
 {
     if (!check_semaphore(check, item->wait_semaphore) ||
         !check_semaphore(check, item->update_semaphore))
         return false;
     if (item->update_kind > UPDATE_SET || item->update_time > UPDATE_AT_READ)
-        return check_failed(check, "how it updates its semaphore is unknown: %u, %u",
+        return check_failed(check, "its kind of semaphore update is unknown: %u, %u",
                             item->update_kind, item->update_time);
     if (item->origin != NO_INDEX && item->origin >= check->program->origin_count)
         return check_failed(check, "origin %u does not exist", item->origin);
@@ -296,10 +297,10 @@ static bool check_instruction(struct check *check, const struct instruction *ite
                               enum engine engine, struct stationary *stationary)
 {
     if (!(rules[item->opcode].engines >> engine & 1))
-        return check_failed(check, "this engine has no such instruction");
+        return check_failed(check, "this engine does not have this instruction");
     if (item->flags & ~rules[item->opcode].flags)
         return check_failed(check, "it has flags that it does not take: 0x%x", item->flags);
-    if (!check_synchronisation(check, item) || !check_operands(check, item))
+    if (!check_synchronization(check, item) || !check_operands(check, item))
         return false;
     if (item->opcode == OP_LDWEIGHTS)
         return check_load_weights(check, item, stationary);
@@ -333,7 +334,7 @@ bool check_code(struct check *check, enum engine engine)
         check->number = i;
         check->opcode = "unknown";
         if (code[i].opcode >= OP_COUNT) {
-            ok = check_failed(check, "there is no opcode %u", code[i].opcode);
+            ok = check_failed(check, "unknown opcode %u", code[i].opcode);
             break;
         }
         check->opcode = opcode_name((enum opcode)code[i].opcode);

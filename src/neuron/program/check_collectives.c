@@ -1,5 +1,5 @@
 /*
- * Checks collectives: their variables, the relation of what goes in and comes out, their groups.
+ * Checks collectives: their variables, the relation of input and output sizes, their groups.
  */
 #include "neuron/program/check.h"
 
@@ -63,7 +63,7 @@ static bool check_groups(struct check *check, const struct collective *item)
     return true;
 }
 
-/* ranks: how many exchange with each other. */
+/* ranks: the number that exchange with each other. */
 static bool check_bytes(struct check *check, const struct collective *item, uint64_t ranks)
 {
     uint64_t in = item->input_bytes, out = item->output_bytes, whole;
@@ -119,6 +119,8 @@ static bool check_moves(struct check *check, const struct collective *item)
     return true;
 }
 
+/* Checks everything that does not depend on the number of ranks, which only the container knows;
+ * sizes of collectives over all ranks are checked with it. */
 static bool check_one(struct check *check, const struct collective *item)
 {
     if (item->kind > COLLECTIVE_ALL_TO_ALL_V)
@@ -174,8 +176,8 @@ bool program_check_ranks(const struct core_program *program, uint32_t worker_cou
                                     worker_count);
         for (uint32_t k = 0; k < item->move_count; k++)
             if (item->moves[k].source >= worker_count || item->moves[k].target >= worker_count)
-                return check_failed(&check, "move %u is between ranks of which there are only %u",
-                                    k, worker_count);
+                return check_failed(&check, "move %u names a rank beyond the %u there are", k,
+                                    worker_count);
         if (item->group_count == 0 && item->kind != COLLECTIVE_BARRIER &&
             !check_bytes(&check, item, worker_count))
             return false;

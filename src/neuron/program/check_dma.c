@@ -1,12 +1,12 @@
 /*
- * Checks variables and DMA transfers: both ends inside their memories, as many elements in one as
- * in the other.
+ * Checks variables and DMA transfers: both ends inside their memories, the same number of elements
+ * in both.
  */
 #include "neuron/program/check.h"
 
 #include <inttypes.h>
 
-/* Names are keys of JSON objects, and what users give inputs by. */
+/* Names are keys of JSON objects, and users refer to inputs by them. */
 static bool check_names(struct check *check)
 {
     struct intern names;
@@ -16,7 +16,7 @@ static bool check_names(struct check *check)
         const char *name = check->program->variables[i].name;
         check->number = i;
         if (intern_find(&names, text_of(name)) != INTERN_NONE)
-            ok = check_failed(check, "it has no name, or another one's: '%s'", name);
+            ok = check_failed(check, "its name is empty or already used: '%s'", name);
         else
             intern_add(&names, text_of(name));
     }
@@ -38,6 +38,8 @@ static bool check_shape(struct check *check, const struct variable *variable)
     return true;
 }
 
+/* Only positions and sizes are checked: variables in the scratchpad may overlap, as they may be
+ * used at different times. */
 bool check_variables(struct check *check)
 {
     const struct core_program *program = check->program;
@@ -108,7 +110,7 @@ static bool check_chip_end(struct check *check, const struct dma_end *end, const
     return true;
 }
 
-/* `indices`: how many different ones an indirect end may have; 1 for others. */
+/* `indices`: the number of different indices of an indirect end; 1 for others. */
 static bool check_memory_end(struct check *check, const struct dma_end *end, uint64_t indices,
                              const char *name)
 {
@@ -132,7 +134,7 @@ static bool check_end(struct check *check, const struct dma_end *end, uint64_t i
                       const char *name)
 {
     if (end->memory < MEMORY_SBUF || end->memory > MEMORY_HBM)
-        return check_failed(check, "its %s is in no memory", name);
+        return check_failed(check, "its %s is not in any memory", name);
     if (end->dtype == DTYPE_NONE || end->dtype >= DTYPE_COUNT)
         return check_failed(check, "the data type of its %s is unknown: %u", name, end->dtype);
     if (end_elements(end) == 0)
@@ -143,7 +145,7 @@ static bool check_end(struct check *check, const struct dma_end *end, uint64_t i
                                      : check_chip_end(check, end, name);
 }
 
-/* The end of a gather or scatter whose place the indices give. */
+/* The end of a gather or scatter that is addressed by indices. */
 static bool check_indices(struct check *check, const struct dma_descriptor *item,
                           const struct dma_end *end)
 {
@@ -201,7 +203,7 @@ bool check_transfers(struct check *check)
         check->number = i;
         if (block->count == 0 || block->count > program->descriptor_count ||
             block->first > program->descriptor_count - block->count)
-            return check_failed(check, "it has %u descriptors from %u; there are %u", block->count,
+            return check_failed(check, "it has %u descriptors from %u on; %u exist", block->count,
                                 block->first, program->descriptor_count);
         if (block->queue >= program->queue_count)
             return check_failed(check, "queue %u does not exist", block->queue);

@@ -3,8 +3,8 @@
  */
 #include "neuron/program/compressed.h"
 
-/* What is large in a NEFF are weights, which hardly compress. gzip can do a thousandth, so that the
- * limit for any stream would let 100 MB become 100 GB. */
+/* The large part of a NEFF is weights, which hardly compress. gzip can reach a ratio of a thousand,
+ * so the limit for other streams would let 100 MB become 100 GB. */
 enum { ARCHIVE_MAX_RATIO = 20 };
 
 bool archive_unpack(const char *path, const uint8_t *data, size_t size, uint8_t **unpacked,
@@ -24,7 +24,7 @@ bool archive_pack(struct output *archive, struct error *err)
     output_memory(&packed);
     packer_pack(packer, archive->data, archive->size, &packed);
     packer_destroy(packer);
-    /* One that would not be read again stays as it is. */
+    /* An archive that would be refused when read stays uncompressed. */
     if (archive->size > STREAM_UNCHECKED_SIZE && archive->size / ARCHIVE_MAX_RATIO > packed.size) {
         output_discard(&packed);
         return true;

@@ -19,7 +19,7 @@ bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size
 
 /* Appends the JSON members to a tar archive. */
 void members_add(struct output *archive, const struct neff_source *source);
-/* The number of multiplications in hlo_stats.json; 0 when it is not there. */
+/* The number of multiplications in hlo_stats.json; 0 if it is missing. */
 bool members_read_stats(const struct neff *neff, uint64_t *mac_count, struct error *err);
 /* For messages. */
 const char *neff_path(const struct neff *neff);

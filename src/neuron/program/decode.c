@@ -1,6 +1,6 @@
 /*
- * Reads programs. A reader that has failed gives zeros, so that errors are looked for once in each
- * list; counts are held against the bytes that are left before anything is allocated.
+ * Reads programs. A reader that has failed returns zeros, so that errors are checked once per list;
+ * counts are compared with the remaining bytes before anything is allocated.
  */
 #include "neuron/program/binary.h"
 
@@ -65,7 +65,7 @@ static inline uint8_t get_byte(struct reader *reader)
     return 0;
 }
 
-/* The count of a list whose items take at least so many bytes each. */
+/* The count of a list whose items take at least this many bytes each. */
 static uint32_t get_count(struct reader *reader, size_t item_bytes)
 {
     uint64_t count = get_number(reader);
@@ -98,7 +98,7 @@ static void get_texts(struct reader *reader)
         uint64_t size = get_number(reader);
         if (size > (size_t)(reader->in.end - reader->in.at) ||
             (size > 0 && memchr(reader->in.at, '\0', size))) {
-            fail(reader, "a text is longer than the file, or has a NUL in it");
+            fail(reader, "a text is longer than the file, or contains a NUL");
             return;
         }
         reader->texts[i] = arena_copy_text(reader->arena, (const char *)reader->in.at, size);
@@ -130,7 +130,7 @@ static void get_operand(struct reader *reader, struct operand *operand)
         fail(reader, "an operand has an unknown field");
 }
 
-/* Fields that most instructions have do not come here. */
+/* Fields that few instructions have. */
 static void get_rare(struct reader *reader, unsigned mask, struct instruction *item)
 {
     if (mask & FIELD_UPDATE_KIND) {
@@ -154,6 +154,8 @@ static void get_rare(struct reader *reader, unsigned mask, struct instruction *i
         fail(reader, "an instruction has an unknown field");
 }
 
+/* The item begins as a copy of the last instruction with the same opcode; only fields in the mask
+ * are read. The rare ones are in a function of their own, so that this one stays small. */
 static void get_instruction(struct reader *reader, struct instruction *item)
 {
     unsigned mask = get_u32(reader);
@@ -232,6 +234,8 @@ static void get_end(struct reader *reader, struct dma_end *end)
         fail(reader, "a DMA transfer has an unknown field");
 }
 
+/* Each begins as a copy of the one before it. After a failure the reader gives zeros, so the loop
+ * runs to its end without harm: the count was bounded by the file's size. */
 static void get_descriptors(struct reader *reader, struct core_program *program)
 {
     enum { MIN_BYTES = 3 };
@@ -292,6 +296,8 @@ static void get_queues(struct reader *reader, struct core_program *program)
     program->queue_count = count;
 }
 
+/* The loop over dimensions has a constant bound, so that a rank too large fails without writing
+ * beyond the shape. Checksums of weights go to a list of their own: the data is not here. */
 static void get_variables(struct reader *reader, struct core_program *program, uint32_t **crcs)
 {
     enum { MIN_BYTES = 7 };
@@ -346,6 +352,8 @@ static void get_moves(struct reader *reader, struct collective *item)
     item->moves = moves;
 }
 
+/* Lists of ranks and moves are only bounded by the bytes that are left; whether they make sense is
+ * checked later, with the number of ranks. */
 static void get_collectives(struct reader *reader, struct core_program *program)
 {
     enum { MIN_BYTES = 14 };
@@ -375,6 +383,8 @@ static void get_collectives(struct reader *reader, struct core_program *program)
     program->collective_count = count;
 }
 
+/* Two lists in a row: origins, then the stack frames they refer to. References are checked later,
+ * by program_check. */
 static void get_origins(struct reader *reader, struct core_program *program)
 {
     enum { MIN_BYTES = 8, MIN_FRAME_BYTES = 5 };
@@ -422,6 +432,8 @@ static bool check_start(const uint8_t *bytes, size_t size, struct error *err)
     return true;
 }
 
+/* The order of lists is that of the file. Errors stick to the reader, so they are looked at once,
+ * at the end; bytes left over are an error as well. */
 bool program_decode(struct core_program *program, uint32_t *worker_count, uint32_t **weight_crcs,
                     const uint8_t *bytes, size_t size, struct arena *arena, struct error *err)
 {
@@ -442,7 +454,7 @@ bool program_decode(struct core_program *program, uint32_t *worker_count, uint32
     for (unsigned i = 0; i < ENGINE_COUNT; i++)
         get_code(&reader, program, i);
     if (!reader.in.problem && reader.in.at != reader.in.end)
-        reader.in.problem = "there are bytes after its end";
+        reader.in.problem = "it has bytes after its end";
     if (reader.in.problem)
         return error_set(err, "%s", reader.in.problem);
     return true;

@@ -1,6 +1,6 @@
 /*
- * Writes programs. Encodes differences to what came before: a program is mostly loops that the
- * compiler unrolled, so that most fields of an instruction are those of the one before it.
+ * Writes programs. Encodes differences from what came before: a program is mostly loops that the
+ * compiler unrolled, so most fields of an instruction equal those of the one before it.
  */
 #include "neuron/program/binary.h"
 
@@ -16,7 +16,7 @@ static void put_signed(struct output *out, int64_t value)
     put_number(out, zigzag(value));
 }
 
-/* The difference of two unsigned numbers, which may wrap around. */
+/* The difference of two unsigned numbers, which may wrap. */
 static void put_change(struct output *out, uint64_t from, uint64_t to)
 {
     put_signed(out, (int64_t)(to - from));
@@ -105,6 +105,8 @@ static void put_common(struct output *out, unsigned mask, const struct instructi
         put_signed(out, (int64_t)item->origin - before->origin);
 }
 
+/* The counterpart of get_instruction: fields must be written in exactly the order in which it reads
+ * them. */
 static void put_instruction(struct output *out, const struct instruction *item,
                             const struct instruction *before)
 {
@@ -146,6 +148,7 @@ static void put_code(struct output *out, const struct instruction *code, uint32_
     }
 }
 
+/* Transfers of a block mostly differ in their offsets only, which take a mask and one number. */
 static void put_end(struct output *out, const struct dma_end *end, const struct dma_end *before)
 {
     unsigned mask = end->offset != before->offset ? END_OFFSET : 0;
@@ -177,6 +180,8 @@ static void put_end(struct output *out, const struct dma_end *end, const struct 
         put_number(out, end->register_step);
 }
 
+/* Both ends are always written, as nearly every descriptor changes them; the reader also accepts
+ * files that omit one. */
 static void put_descriptors(struct output *out, const struct core_program *program)
 {
     struct dma_descriptor blank = {0};
@@ -320,6 +325,8 @@ static void put_texts(struct output *out, const struct intern *texts)
     }
 }
 
+/* Texts come first in the file but are known last, so the rest is encoded into a buffer before. The
+ * checksum covers everything after it, and is filled in at the end. */
 void program_encode(const struct core_program *program, uint32_t worker_count, struct output *out)
 {
     struct intern texts;

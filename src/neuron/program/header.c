@@ -50,7 +50,7 @@ void header_encode(const struct neff_header *header, uint8_t bytes[static NEFF_H
     memcpy(bytes + LOGICAL_AT, &header->logical_core_size, 4);
 }
 
-bool neff_recognise(const void *bytes, size_t size)
+bool neff_recognize(const void *bytes, size_t size)
 {
     uint64_t package_version, header_size;
     if (size < BUILD_VERSION_AT)
@@ -60,10 +60,12 @@ bool neff_recognise(const void *bytes, size_t size)
     return package_version >= 1 && package_version < 256 && header_size == NEFF_HEADER_SIZE;
 }
 
+/* Copies field by field at fixed offsets: the file's layout is not that of a C struct. Fields for
+ * text are one byte longer here, so they always end with a NUL. */
 bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size, const char *path,
                    struct error *err)
 {
-    if (!neff_recognise(bytes, size))
+    if (!neff_recognize(bytes, size))
         return error_in_file(err, path, "this is not a NEFF file");
     if (size < NEFF_HEADER_SIZE)
         return error_at(err, path, size, "the NEFF file ends inside its header");

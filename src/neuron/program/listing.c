@@ -1,5 +1,5 @@
 /*
- * Reads the JSON members of NEFFs, also of other compilers'.
+ * Reads the JSON members of NEFFs, including those of other compilers.
  */
 #include "neuron/program/container.h"
 
@@ -71,6 +71,8 @@ static const char *shape_of(struct arena *arena, const struct json_value *value)
     return text;
 }
 
+/* Takes what it knows and skips the rest: members come from any compiler. A malformed object adds
+ * nothing. */
 static void add_variable(struct lists *lists, const struct json_value *name, struct json_reader *in)
 {
     struct neff_variable item = {.graph = lists->graph,

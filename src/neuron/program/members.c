@@ -1,6 +1,6 @@
 /*
  * The JSON members of a NEFF, for people and other tools: nothing that runs a program reads them.
- * Keys are those that are published, where there are any.
+ * Keys are the published ones, where they exist.
  */
 #include "neuron/program/binary.h"
 #include "neuron/program/container.h"
@@ -94,6 +94,8 @@ static void put_tensors(struct json *json, const char *key, const struct core_pr
     json_close(json, ']');
 }
 
+/* neff.json names the inputs and outputs of the first program: those of further physical cores are
+ * the same. */
 static void add_graphs(struct output *archive, const struct neff_source *source)
 {
     struct member member;
@@ -147,6 +149,8 @@ static void put_variable(struct json *json, uint32_t number, const struct variab
     json_close_row(json, '}');
 }
 
+/* Describes one program for people and tools; the program itself is in program.kymo.bin beside it,
+ * and only that is run. */
 static void add_definition(struct output *archive, const struct core_program *program,
                            uint32_t graph)
 {
@@ -274,6 +278,8 @@ static void add_engine(struct output *archive, const struct core_program *progra
     finish(&member, archive, name);
 }
 
+/* Indexes are those of the program, so that an instruction's origin can be looked up here by
+ * number. */
 static void add_debug_info(struct output *archive, const struct core_program *program,
                            uint32_t graph)
 {
@@ -326,6 +332,7 @@ static void put_opcodes(struct json *json, const struct core_program *program, u
     json_close_row(json, '}');
 }
 
+/* HloMacCount is half of the model's FLOPs: a multiplication and an addition are one MAC. */
 static void add_metrics(struct output *archive, const struct neff_source *source)
 {
     struct member member;

@@ -76,7 +76,7 @@ static bool find_weights(struct neff *neff, uint32_t graph, struct core_program 
         if (!member)
             return error_set(err, "%s, the data of weight %s, is missing", name, variable->name);
         if (member->size != variable->size)
-            return error_set(err, "%s has %zu bytes, weight %s has another size", name,
+            return error_set(err, "%s has %zu bytes, which is not the size of weight %s", name,
                              member->size, variable->name);
         if (crc32_of(0, member->data, member->size) != crcs[i])
             return error_set(err, "%s, the data of weight %s, is damaged", name, variable->name);
@@ -162,8 +162,8 @@ bool neff_check_hash(const void *bytes, size_t size, const char *path, struct er
     digest_of((const uint8_t *)bytes + NEFF_HEADER_SIZE, (size_t)header.data_size, digest);
     return memcmp(digest, header.hash, sizeof digest) == 0 ||
            error_in_file(err, path,
-                         "the NEFF file is damaged: its data does not have the SHA-256 that the "
-                         "header says (hash)");
+                         "the NEFF file is damaged: its data does not match the SHA-256 in the "
+                         "header (hash)");
 }
 
 struct neff *neff_open(const char *path, struct error *err)
@@ -253,6 +253,9 @@ static void make_uuid(uint8_t uuid[16], const uint8_t *digest)
     uuid[8] = (uint8_t)((uuid[8] & 0x3F) | 0x80);
 }
 
+/* The uuid is made of the uncompressed archive, the hash of what is written: compressing a file
+ * changes its hash, not its identity. No time or path gets in, so equal sources give equal
+ * bytes. */
 bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size, struct error *err)
 {
     if (!check_source(source, err))

@@ -26,38 +26,38 @@ struct neff_member {
     size_t size;
 };
 
-struct neff; /* an open file: owns all that its programs point to */
+struct neff; /* an open file: owns everything its programs point to */
 
 struct neff_info {
     struct neff_header header;
     const struct neff_member *members;
     size_t member_count;
     struct core_program
-        *programs; /* one for each physical core (sg00, sg01); none when they are not Kymo's */
+        *programs; /* one per physical core (sg00, sg01); none if another compiler made them */
     uint32_t program_count;
     uint32_t worker_count; /* ranks its collectives need; 1 without */
     uint64_t mac_count;    /* hlo_stats.json */
 };
 
 /* From bytes, which must outlive it, or from a file. path is for messages. All programs are checked
- * to stay within their lists, memories and variables, so that a core can run them without looking.
- */
+ * to stay within their lists, memories and variables, so that a core can run them without further
+ * checks. */
 struct neff *neff_parse(const void *bytes, size_t size, const char *path, struct error *err);
 /* Also checks the hash, as neff_check_hash does. */
 struct neff *neff_open(const char *path, struct error *err);
-/* Whether the data is that of the hash in the header, in files of Kymo's: it is the SHA-256 of all
- * that follows the header. What the hash of another compiler covers is not published; it passes. */
+/* Whether the data matches the header's hash, in Kymo's files: the SHA-256 of everything after the
+ * header. What another compiler's hash covers is not published; such files pass. */
 bool neff_check_hash(const void *bytes, size_t size, const char *path, struct error *err);
-/* The header alone; the rest of the file is not looked at. */
+/* The header alone; the rest of the file is not read. */
 bool neff_read_header(const char *path, struct neff_header *header, struct error *err);
 const struct neff_info *neff_info(const struct neff *neff);
-/* The member of a name; NULL when there is none. */
+/* The member of that name, or NULL. */
 const struct neff_member *neff_find(const struct neff *neff, const char *name);
 /* Fails, with a sentence for the user, when the programs are not Kymo's. */
 bool neff_is_runnable(const struct neff *neff, struct error *err);
 void neff_close(struct neff *neff);
 
-/* What the JSON members tell, of any compiler's NEFF. Texts that are not there are "". */
+/* The content of the JSON members of any compiler's NEFF. Missing texts are "". */
 struct neff_variable {
     const char *graph, *name; /* "sg00" */
     const char *type;         /* "input", "output", "file", "virtual", ... */
@@ -87,12 +87,12 @@ struct neff_source {
     const struct neff_member *extra; /* further members, written as they are: "graph.json" */
     size_t extra_count;
 };
-/* The caller frees the bytes with mem_free. Equal sources give equal bytes; the uuid is made of
- * them. */
+/* The caller frees the bytes with mem_free. Equal sources give equal bytes; the uuid is derived
+ * from them. */
 bool neff_encode(const struct neff_source *source, uint8_t **bytes, size_t *size,
                  struct error *err);
 
 /* Whether the bytes begin like a NEFF. */
-bool neff_recognise(const void *bytes, size_t size);
+bool neff_recognize(const void *bytes, size_t size);
 
 #endif

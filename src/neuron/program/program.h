@@ -1,10 +1,10 @@
 /*
  * The program of one NeuronCore: an instruction list for each engine, DMA blocks, collectives, the
  * variables in device memory, and where each instruction came from. The compiler makes it, NEFF
- * files hold it (program.c encodes it, schema/neff.md describes the encoding), simulated cores run
+ * files hold it (encode.c, decode.c; schema/neff.md describes the encoding), simulated cores run
  * it.
  *
- * Synchronisation: an instruction waits until one semaphore has at least a value, and changes one
+ * Synchronization: an instruction waits until one semaphore has at least a value, and changes one
  * semaphore when it has read its operands or when it is complete. Waits for further semaphores are
  * EVENT_SEMAPHORE instructions before it. An engine runs its list in order; each instruction of an
  * engine sees the results of those before it. Everything else needs a semaphore.
@@ -45,7 +45,7 @@ enum memory { MEMORY_NONE, MEMORY_SBUF, MEMORY_PSUM, MEMORY_HBM };
  * outermost first; unused dimensions have size 1. Steps are in elements and may be 0 or negative.
  */
 struct operand {
-    uint8_t memory; /* enum memory: SBUF or PSUM; NONE when there is no operand */
+    uint8_t memory; /* enum memory: SBUF or PSUM; NONE: no operand */
     uint8_t dtype;
     uint8_t partition;  /* the first */
     uint8_t partitions; /* 1 to 128 */
@@ -61,8 +61,9 @@ enum opcode {
     OP_MATMUL, /* dst[m][n] (+)= sum over k of stationary[k][m] * src[0][k][n]; dst in PSUM, FP32 */
     OP_TRANSPOSE, /* dst[n][k] = src[0][k][n], up to 128 x 128, exact; dst in PSUM, of src's dtype
                    */
-    /* Vector, Scalar or GpSimd engine. Elements of equal index meet; arithmetic is in FP32, or in
-     * 64-bit integers when all sources are integers; the result is converted to dst's dtype. */
+    /* Vector, Scalar or GpSimd engine. Elements of equal index are combined; arithmetic is in FP32,
+     * or in 64-bit integers when all sources are integers; the result is converted to dst's
+     * dtype. */
     OP_TENSOR_COPY,   /* dst = src[0] */
     OP_TENSOR_TENSOR, /* dst = src[0] alu src[1] */
     OP_TENSOR_SCALAR, /* dst = (src[0] alu scalar) alu2 immediate[1]; scalar is immediate[0], or
@@ -82,7 +83,7 @@ enum opcode {
     OP_SEMAPHORE_RANGE_CLEAR, /* semaphores index .. index + count - 1 become 0 */
     OP_TENSOR_LOAD,           /* register `index` = the one element of src[0], an integer */
     OP_REGISTER_ALU,          /* register `index` = register `index` alu immediate_int */
-    OP_COMPARE_BRANCH, /* if register `index` alu immediate_int: go on at instruction `target` */
+    OP_COMPARE_BRANCH, /* if register `index` alu immediate_int: continue at instruction `target` */
     OP_NOTIFY,         /* explicit notification, index: 0 start, 1 stop of the execution */
     OP_DRAIN,          /* wait until the engine's earlier instructions are complete */
     OP_COUNT
@@ -94,7 +95,7 @@ enum alu {
     ALU_SUBTRACT,
     ALU_REVERSE_SUBTRACT, /* b - a */
     ALU_MULTIPLY,
-    ALU_DIVIDE,         /* integers: towards zero; by 0: -1 as XLA does */
+    ALU_DIVIDE,         /* integers: toward zero; by 0: -1 as XLA does */
     ALU_REVERSE_DIVIDE, /* b / a */
     ALU_REMAINDER,      /* sign of the dividend */
     ALU_POWER,
@@ -153,7 +154,7 @@ enum function {
 };
 
 enum {
-    FLAG_ACCUMULATE = 1,     /* MATMUL: add to what is in PSUM */
+    FLAG_ACCUMULATE = 1,     /* MATMUL: add to the content of PSUM */
     FLAG_SCALAR_OPERAND = 2, /* TENSOR_SCALAR, ACTIVATE: src[1] instead of an immediate */
     FLAG_TAKEN = 4,          /* reserved for the runtime: never in a file */
 };
@@ -187,7 +188,7 @@ struct instruction {
 };
 
 /* One end of a DMA transfer. In SBUF and PSUM the first dimension counts partitions, the others
- * elements of a partition; in HBM all count elements. Elements of both ends meet in row-major
+ * elements of a partition; in HBM all count elements. Elements of both ends correspond in row-major
  * order; unused dimensions have size 1. */
 enum { DMA_DIMENSIONS = 5 };
 struct dma_end {
@@ -208,7 +209,7 @@ enum dma_indirect {
     DMA_DIRECT,
     DMA_GATHER,  /* the HBM source's offset gets index[i] * register_step, i counting its outermost
                     dimension */
-    DMA_SCATTER, /* the same of the HBM destination */
+    DMA_SCATTER, /* the same for the HBM destination */
 };
 
 struct dma_descriptor {
@@ -216,7 +217,7 @@ struct dma_descriptor {
     uint8_t indirect;
     struct dma_end from, to;
     struct operand indices; /* GATHER, SCATTER: INT32 in SBUF, one element a partition, in order */
-    uint64_t index_limit;   /* an index that is not below it is an out-of-bounds error */
+    uint64_t index_limit;   /* an index at or above it is an out-of-bounds error */
 };
 
 /* Whether its addresses are known only when it runs: descriptors are generated then. */
@@ -295,12 +296,12 @@ struct collective {
     uint32_t channel;
     uint32_t move_count;
     const struct collective_move *moves; /* ALL_TO_ALL_V: of all ranks, in the order of their
-                                            sources; the output's other bytes stay as they are */
+                                            sources; other bytes of the output are unchanged */
 };
 /* Each rank is in one group at most; of a PERMUTE, it is source of one and target of one. */
 bool collective_ranks_distinct(enum collective_kind kind, const uint32_t *members, size_t count);
 
-/* Where an instruction came from. Texts are "" when not known. */
+/* Where an instruction came from. Unknown texts are "". */
 struct origin {
     const char *layer;     /* "/gpt/block0/attention/q" */
     const char *operation; /* name of the graph's or HLO's operation */
@@ -334,15 +335,15 @@ struct core_program {
 };
 
 struct error;
-/* Whether the program stays within its lists, memories and variables, and the sizes of what meets
- * in each operation fit; so that it can be run without looking again. What depends on registers and
- * indices is checked when it runs: a dynamic offset against its variable, an index against
- * index_limit (which together with register_step is inside the variable). */
+/* Whether the program stays within its lists, memories and variables, and the sizes of each
+ * operation's operands match, so that it can be run without further checks. Accesses that depend on
+ * registers and indices are checked when it runs: a dynamic offset against its variable, an index
+ * against index_limit (which together with register_step is inside the variable). */
 bool program_check(const struct core_program *program, struct error *err);
 
 uint32_t dtype_bytes(enum dtype dtype);
 const char *dtype_name(enum dtype dtype); /* "fp32", "bf16" */
-/* DTYPE_NONE when there is none of that name. Takes NumPy's and HLO's spellings as well. */
+/* DTYPE_NONE for an unknown name. Takes NumPy's and HLO's spellings as well. */
 enum dtype dtype_named(const char *name);
 bool dtype_is_float(enum dtype dtype);
 bool dtype_is_signed(enum dtype dtype); /* of integers */

@@ -28,12 +28,14 @@ static unsigned header_sum(const uint8_t *header)
     return sum;
 }
 
+/* Owner, time and mode are constants, so that the archive depends on its content alone. The name
+ * must fit in the header; callers check it. */
 void tar_add(struct output *out, const char *name, const void *data, size_t size)
 {
     char header[BLOCK] = {0}, number[24];
     size_t name_size = strlen(name);
     assert(name_size <= NAME_SIZE);
-    for (size_t i = 0; i < name_size; i++) /* has a NUL only where it is shorter than the field */
+    for (size_t i = 0; i < name_size; i++) /* has a NUL only if it is shorter than the field */
         header[i] = name[i];
     memcpy(header + 100, "0000644", 8); /* mode */
     memcpy(header + 108, "0000000", 8); /* owner */
@@ -109,7 +111,7 @@ static const char *header_name(const uint8_t *header, struct arena *arena)
     return name;
 }
 
-/* The path in a pax header: records of "length key=value\n". NULL when there is none. */
+/* The path in a pax header: records of "length key=value\n". NULL if it has none. */
 static const char *pax_path(const uint8_t *data, size_t size, struct arena *arena)
 {
     for (size_t at = 0; at < size;) {
@@ -127,6 +129,8 @@ static const char *pax_path(const uint8_t *data, size_t size, struct arena *aren
     return NULL;
 }
 
+/* Copies no data: members point into the archive. Long names, in pax or GNU headers, apply to the
+ * next member only. The archive may end without its two empty blocks. */
 bool tar_read(const uint8_t *archive, size_t size, const char *path, struct arena *arena,
               member_list *members, struct error *err)
 {
@@ -137,7 +141,9 @@ bool tar_read(const uint8_t *archive, size_t size, const char *path, struct aren
         if (header[0] == '\0')
             return true;
         if (!read_number(header + CHECKSUM_AT, CHECKSUM_SIZE, &sum) || sum != header_sum(header))
-            return error_at(err, path, at, "the archive inside is damaged: a member's header");
+            return error_at(err, path, at,
+                            "the archive inside is damaged: the header of a member does not match "
+                            "its checksum");
         at += BLOCK;
         if (!read_number(header + SIZE_AT, SIZE_SIZE, &data_size) || data_size > size - at)
             return error_at(err, path, at, "the archive inside is cut off");

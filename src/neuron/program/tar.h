@@ -1,5 +1,5 @@
 /*
- * Tar archives (ustar): writing regular files, reading those of any common tar.
+ * Tar archives (ustar): writes regular files, reads archives of any common tar.
  */
 #ifndef KYMO_NEURON_PROGRAM_TAR_H
 #define KYMO_NEURON_PROGRAM_TAR_H

@@ -181,7 +181,7 @@ static void *run_part(void *argument)
                                  .exchange = model->rank_count > 1 ? &exchange : NULL,
                                  .timeout_ticks = settings.timeout_s * 1000000 *
                                                   hardware_ticks_per_us(settings.instance->core),
-                                 .cancelled = &cancelled,
+                                 .canceled = &cancelled,
                                  .notify = part->sink || part->trace.collects ? notify : NULL,
                                  .notify_context = part,
                                  .dge_notifications = settings.dge_notifications,

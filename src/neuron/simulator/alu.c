@@ -72,7 +72,7 @@ static float_operation *const float_operations[ALU_COUNT] = {
     [ALU_ATAN2] = float_atan2,
 };
 
-/* Operations on bits are for integers; a float stands for its whole part. */
+/* Bitwise operations are for integers; a float counts as its whole part. */
 void alu_floats(enum alu alu, const float *a, const float *b, float *out, size_t count)
 {
     if (float_operations[alu]) {
@@ -128,7 +128,7 @@ static inline int64_t shift_right_logical(int64_t a, int64_t by, unsigned bits)
     return (uint64_t)by < bits ? (int64_t)(value >> by) : 0;
 }
 
-/* Of the type's sign bit, also of unsigned ones. */
+/* By the type's sign bit, also for unsigned types. */
 static inline int64_t shift_right_arithmetic(int64_t a, int64_t by, unsigned bits)
 {
     int64_t value = (int64_t)((uint64_t)a << (64 - bits)) >> (64 - bits);
@@ -257,7 +257,7 @@ void reduction_add(struct float_reduction *reduction, enum alu alu, const float 
     }
     for (; i + 16 <= count; i += 16, reduction->count += 16)
         switch (alu) {
-        case ALU_ADD: /* the one that is used most */
+        case ALU_ADD: /* the most common one */
             for (unsigned k = 0; k < 16; k++)
                 reduction->lanes[k] += in[i + k];
             break;

@@ -18,8 +18,8 @@ void alu_integers(enum alu alu, struct integer_kind kind, const int64_t *a, cons
 /* One signed value of 64 bits. */
 int64_t alu_integer(enum alu alu, int64_t a, int64_t b);
 
-/* ADD, MULTIPLY, MAX, MIN; integers also AND and OR. Of floats, sixteen partial results take every
- * sixteenth element each, and are combined pairwise: (0, 8), (1, 9) ...; (0, 4) ...; ... */
+/* ADD, MULTIPLY, MAX, MIN; integers also AND and OR. For floats, each of sixteen partial results
+ * takes every sixteenth element; they are combined pairwise: (0, 8), (1, 9) ...; (0, 4) ...; ... */
 struct float_reduction {
     float lanes[16];
     size_t count;

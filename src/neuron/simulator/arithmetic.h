@@ -25,7 +25,7 @@ void read_floats(struct walk *walk, size_t count, float *out);
 void write_floats(struct walk *walk, size_t count, const float *in);
 void read_integers(struct walk *walk, size_t count, int64_t *out);
 void write_integers(struct walk *walk, size_t count, const int64_t *in, bool is_unsigned);
-/* Elements as they are, at a distance of `step` bytes in `out` and `in`. */
+/* Elements without conversion, at a distance of `step` bytes in `out` and `in`. */
 void read_elements(struct walk *walk, size_t count, uint8_t *out, int64_t step);
 void write_elements(struct walk *walk, size_t count, const uint8_t *in, int64_t step);
 

@@ -1,6 +1,6 @@
 /*
  * Collectives. A CC-core takes one at a time. Data is exchanged at the trigger's simulated time;
- * what the core does until the collective's end goes on beside it.
+ * the core's other work until the collective's end goes on in parallel.
  */
 #include "neuron/simulator/collectives.h"
 
@@ -18,7 +18,7 @@ enum {
     MESH_BYTES = 256 * 1024, /* up to this size, between chips */
 };
 
-/* Steps, each of which moves `bytes` of this rank over its links. */
+/* Steps that each move `bytes` of this rank over its links. */
 struct schedule {
     uint32_t steps;
     uint64_t bytes;
@@ -37,7 +37,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Of moves, which are in the order of their sources: the most that leaves a rank. */
+/* The most bytes of the moves that leave one rank; moves are sorted by source. */
 static uint64_t leaving_bytes(const struct collective *collective)
 {
     uint64_t most = 0, bytes = 0;
@@ -63,6 +63,8 @@ static uint64_t bytes_per_us(const struct core *core, uint32_t ranks)
     return (dma < core->dma.hbm_bytes_per_us ? dma : core->dma.hbm_bytes_per_us) / 2;
 }
 
+/* Within a chip, and for small sizes between chips, every rank sends to all others at once (mesh);
+ * larger data goes around a ring, one part per step. */
 static struct schedule schedule(const struct core_hardware *hardware,
                                 const struct collective *collective, uint32_t rank_count)
 {
@@ -114,7 +116,7 @@ const char *core_algorithm(const struct core_hardware *hardware,
     return schedule(hardware, collective, rank_count).is_mesh ? "mesh" : "ring";
 }
 
-/* One rank alone: its own part is all there is. */
+/* A single rank: its own part is the whole. */
 static void copy_locally(const struct collective *collective, const uint8_t *in, uint8_t *out)
 {
     uint64_t bytes = collective->input_bytes < collective->output_bytes ? collective->input_bytes
@@ -198,7 +200,8 @@ void collective_trigger(struct core *core, enum engine engine, uint32_t pc, uint
         core_error(core, RUN_COLLECTIVE_ERROR, ERROR_COLLECTIVE, engine, pc, index,
                    core->run->exchange
                        ? "Collective %u at %s instruction %u failed: a rank of its group is gone"
-                       : "Collective %u at %s instruction %u needs other ranks, and there are none",
+                       : "Collective %u at %s instruction %u needs other ranks, but the program "
+                         "runs alone",
                    index, hardware_engine_name(engine), pc);
         return;
     }

@@ -1,6 +1,6 @@
 /*
- * Collectives: exchanged with the other ranks when they are triggered, complete when the links and
- * the other ranks let them.
+ * Collectives: data is exchanged with the other ranks at the trigger; they complete when the links
+ * and the other ranks allow.
  */
 #ifndef KYMO_NEURON_SIMULATOR_COLLECTIVES_H
 #define KYMO_NEURON_SIMULATOR_COLLECTIVES_H

@@ -1,6 +1,7 @@
 /*
- * What instructions do to data, row by row, in chunks that fit the processor's first cache. An
- * instruction's destination is one of its sources, element by element, or apart from them.
+ * The effect of instructions on data, row by row, in chunks that fit the processor's first-level
+ * cache. An instruction's destination is one of its sources, element by element, or separate from
+ * them.
  */
 #include "neuron/simulator/compute.h"
 
@@ -65,6 +66,8 @@ static void scale(float *values, size_t count, float by, float bias)
             values[i] += bias;
 }
 
+/* The result is left in the first buffer; sources are read in full before anything is stored, so
+ * the destination may be one of them. */
 static void float_chunk(struct arithmetic *arithmetic, const struct instruction *instruction,
                         struct walk *sources, float scalar, size_t count)
 {
@@ -98,7 +101,7 @@ static void float_chunk(struct arithmetic *arithmetic, const struct instruction 
     }
 }
 
-/* Of those that the instruction has. */
+/* Of the sources that the instruction has. */
 static void go_to_row(struct walk *sources, uint32_t row)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -145,6 +148,8 @@ static int64_t integer_scalar(const struct instruction *instruction, struct walk
     return value;
 }
 
+/* The same for integers. A condition is read as floats, since it may be of any type and only being
+ * 0 matters. */
 static void integer_chunk(struct arithmetic *arithmetic, const struct instruction *instruction,
                           struct walk *sources, int64_t scalar, size_t count)
 {
@@ -201,7 +206,7 @@ static void compute_integers(struct core *core, const struct instruction *instru
     }
 }
 
-/* Whether arithmetic is in integers: when all operands that meet in it are. */
+/* Whether arithmetic is in integers: if all operands combined in it are. */
 static bool is_integer_arithmetic(const struct instruction *instruction)
 {
     if (instruction->opcode == OP_ACTIVATE && !function_keeps_integers(instruction->alu))
@@ -429,6 +434,8 @@ static void compute_transpose(struct core *core, const struct instruction *instr
     }
 }
 
+/* Instructions without a case of their own go through the elementwise path, which chooses between
+ * FP32 and integers. */
 void compute_instruction(struct core *core, const struct instruction *instruction)
 {
     switch (instruction->opcode) {

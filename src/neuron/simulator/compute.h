@@ -1,5 +1,5 @@
 /*
- * What instructions do to data in SBUF and PSUM.
+ * The effect of instructions on data in SBUF and PSUM.
  */
 #ifndef KYMO_NEURON_SIMULATOR_COMPUTE_H
 #define KYMO_NEURON_SIMULATOR_COMPUTE_H

@@ -89,10 +89,10 @@ static inline uint16_t to_fp16(float value)
     return (uint16_t)(sign | half);
 }
 
-/* An 8-bit float: `mantissa` bits, an exponent of the rest but one. */
+/* An 8-bit float: `mantissa` bits, a sign, and the rest for the exponent. */
 struct fp8_format {
     int mantissa, bias;
-    uint8_t infinity; /* code, without a sign; 0: there is none */
+    uint8_t infinity; /* code, without a sign; 0: no infinity */
     uint8_t nan;
     uint8_t largest; /* of the finite codes */
 };

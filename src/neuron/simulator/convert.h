@@ -1,7 +1,7 @@
 /*
  * Elements of all data types to FP32 and 64-bit integers and back. Floats are rounded to the
- * nearest, ties to even; what is too large for a float becomes infinity, or NaN in FP8_E4, which
- * has none. Floats become integers towards zero, clamped to the type's range, NaN becoming 0;
+ * nearest, ties to even; values too large for a float become infinity, or NaN in FP8_E4, which has
+ * no infinity. Floats become integers toward zero, clamped to the type's range, NaN becoming 0;
  * integers become narrower ones by their lowest bits.
  */
 #ifndef KYMO_NEURON_SIMULATOR_CONVERT_H
@@ -22,7 +22,7 @@ void copy_elements(uint32_t bytes, const uint8_t *from, int64_t from_step, uint8
                    int64_t to_step, size_t count);
 
 enum { FOUND_NAN = 1, FOUND_INFINITY = 2 };
-/* Which of them are there; 0 for integers. */
+/* Which of them occur; 0 for integers. */
 unsigned find_bad_numbers(enum dtype dtype, const uint8_t *from, int64_t step, size_t count);
 
 #endif

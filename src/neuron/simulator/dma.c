@@ -42,7 +42,7 @@ void dma_free(struct core *core)
     mem_free(core->dma.costs);
 }
 
-/* When the descriptors of a block are there: at once, or when they have been generated. */
+/* When the descriptors of a block are ready: at once, or when they have been generated. */
 static uint64_t descriptors_ready(struct core *core, enum engine engine,
                                   const struct dma_block *block)
 {
@@ -100,6 +100,8 @@ static int64_t register_value(const struct core *core, enum engine engine,
                : core->engines[engine].registers[end->offset_register];
 }
 
+/* Registers are read now, at the trigger's time: they may have changed when the transfer begins.
+ * Transfers go to the rings in turn, continuing where the queue's last block ended. */
 void dma_trigger(struct core *core, enum engine e, uint32_t index)
 {
     struct dma_state *dma = &core->dma;

@@ -1,7 +1,7 @@
 /*
  * The engines. An instruction's effect on data happens when it starts; semaphores change when it
- * has read its operands or is complete. Instructions complete in order, but for weight loads, which
- * run beside matmuls.
+ * has read its operands or is complete. Instructions complete in order, except for weight loads,
+ * which run in parallel with matmuls.
  */
 #include "neuron/simulator/engine.h"
 
@@ -62,7 +62,7 @@ static bool reads_result(const struct engine_state *engine, const struct instruc
     return false;
 }
 
-/* When the instruction can start, as far as the engine and what it shares decide. */
+/* When the instruction can start, as far as the engine and its shared ports decide. */
 static uint64_t earliest_start(struct core *core, enum engine e,
                                const struct instruction *instruction)
 {
@@ -107,7 +107,7 @@ static void branch(struct engine_state *engine, const struct instruction *instru
     engine->iteration += instruction->target <= pc;
 }
 
-/* What the instruction does besides taking time. */
+/* The effect of the instruction, apart from taking time. */
 static void apply(struct core *core, enum engine e, const struct instruction *instruction,
                   uint32_t pc)
 {
@@ -148,7 +148,7 @@ static void apply(struct core *core, enum engine e, const struct instruction *in
         compute_instruction(core, instruction);
 }
 
-/* Books what the instruction occupies; returns when the sequencer goes on. */
+/* Reserves what the instruction occupies; returns when the sequencer continues. */
 static uint64_t occupy(struct core *core, enum engine e, const struct instruction *instruction,
                        uint64_t interval, uint64_t *complete)
 {
@@ -177,6 +177,9 @@ static uint64_t occupy(struct core *core, enum engine e, const struct instructio
     return next;
 }
 
+/* Data changes at once, while semaphores change at their simulated times: a program that is
+ * correctly synchronized cannot see the difference. Ends that only profiles need stay out of the
+ * event queue, if there is room. */
 static void start(struct core *core, enum engine e, const struct instruction *instruction)
 {
     struct engine_state *engine = &core->engines[e];

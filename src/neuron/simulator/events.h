@@ -11,7 +11,7 @@
 enum event_kind {
     EVENT_ISSUE,      /* an engine looks at its next instruction */
     EVENT_READ,       /* an instruction has read its operands */
-    EVENT_COMPLETE,   /* an instruction's results are there */
+    EVENT_COMPLETE,   /* an instruction's results are available */
     EVENT_DMA_BEGIN,  /* a DMA engine looks at its queue */
     EVENT_DMA_END,    /* a DMA engine's transfer ended */
     EVENT_BLOCK_DONE, /* a block's semaphore is due */

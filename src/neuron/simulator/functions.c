@@ -188,7 +188,7 @@ static float_function *const float_functions[FUNCTION_COUNT] = {
     [FUNCTION_IS_FINITE] = each_is_finite,
 };
 
-/* Functions of bits are for integers; a float stands for its whole part. */
+/* Bitwise functions are for integers; a float counts as its whole part. */
 void function_floats(enum function function, const float *in, float *out, size_t count)
 {
     if (float_functions[function]) {

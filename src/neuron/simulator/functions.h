@@ -1,7 +1,7 @@
 /*
- * The functions of enum function, and those operations that need more than the processor has. They
- * are worked out in double precision by formulas of our own, as mathematical libraries differ: the
- * results are the same on every machine, and within one unit in the last place of FP32.
+ * The functions of enum function, and operations that processors have no instructions for. They are
+ * computed in double precision by our own formulas, as mathematical libraries differ: results are
+ * the same on every machine, and within one unit in the last place of FP32.
  */
 #ifndef KYMO_NEURON_SIMULATOR_FUNCTIONS_H
 #define KYMO_NEURON_SIMULATOR_FUNCTIONS_H

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PANEL = 16 }; /* columns that are computed together */
+enum { PANEL = 16 }; /* columns computed together */
 
 /* Both operands are panels of 16 columns, in each row after row: element (row, column) is at
  * [column / 16][row][column % 16], with `rows` rows. Columns beyond the last are zeros. */
@@ -20,7 +20,7 @@ static inline size_t panel_offset(size_t rows, size_t column)
  * panels. */
 typedef void matmul_kernel(const float *weights, const float *moving, size_t rows,
                            size_t weight_panels, size_t moving_panels, float *out, size_t stride);
-/* Those that run on this processor, the fastest last; NULL after it. All give the same results. */
+/* The ones that run on this processor, the fastest last; then NULL. All give the same results. */
 matmul_kernel *matmul_kernel_at(unsigned index);
 matmul_kernel *matmul_fastest(void);
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POLL_EVENTS = 1024 }; /* between two looks at `cancelled` */
+enum { POLL_EVENTS = 1024 }; /* between two checks of `canceled` */
 
 struct core *core_new(const struct core_options *options)
 {
@@ -49,6 +49,8 @@ void core_free(struct core *core)
     mem_free(core);
 }
 
+/* Resets everything that a run changes except SBUF and PSUM, whose content survives as on hardware;
+ * every engine begins at time 0. */
 static void prepare(struct core *core, const struct core_run *run, struct core_result *result)
 {
     *result = (struct core_result){0};
@@ -78,6 +80,7 @@ static void prepare(struct core *core, const struct core_run *run, struct core_r
     }
 }
 
+/* A switch without a default, so that the compiler reports an event kind without a case. */
 static void dispatch(struct core *core, const struct event *event)
 {
     unsigned unit = event_unit(event);
@@ -109,7 +112,7 @@ static void dispatch(struct core *core, const struct event *event)
     }
 }
 
-/* The first engine that waits, for an error's place. */
+/* The first engine that waits, for the position of an error. */
 static unsigned first_waiting(const struct core *core)
 {
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
@@ -131,18 +134,21 @@ static void report_no_end(struct core *core, const char *what)
                "%s%s%s", what, found ? ": " : "", waits);
 }
 
-static bool is_cancelled(const struct core *core)
+static bool is_canceled(const struct core *core)
 {
-    return core->run->cancelled && __atomic_load_n(core->run->cancelled, __ATOMIC_RELAXED);
+    return core->run->canceled && __atomic_load_n(core->run->canceled, __ATOMIC_RELAXED);
 }
 
+/* Ends when no events are left, at an error, at the time limit or when it is canceled from another
+ * thread. Windows of the throttle do not extend the run. Engines that still wait then wait forever:
+ * a deadlock. */
 static void loop(struct core *core)
 {
     uint64_t limit = core->run->timeout_ticks ? core->run->timeout_ticks : UINT64_MAX;
     for (uint32_t count = 0; core->events.count > 0 && !core->is_stopped; count++) {
         struct event event = events_pop(&core->events);
         if (event_kind(&event) == EVENT_THROTTLE && core->events.count == 0)
-            continue; /* nothing else is to come */
+            continue; /* no other events are left */
         if (event.time > limit) {
             core->now = core->end = limit;
             report_no_end(core, "The execution timed out");
@@ -152,16 +158,16 @@ static void loop(struct core *core)
         if (event_kind(&event) != EVENT_THROTTLE && core->now > core->end)
             core->end = core->now;
         dispatch(core, &event);
-        if (count % POLL_EVENTS == 0 && is_cancelled(core)) {
+        if (count % POLL_EVENTS == 0 && is_canceled(core)) {
             core->result->status = RUN_FAILURE;
             snprintf(core->result->message, sizeof core->result->message,
-                     "The execution was cancelled");
+                     "The execution was canceled");
             return;
         }
     }
     if (!core->is_stopped && first_waiting(core) < ENGINE_COUNT) {
         core->now = core->end;
-        report_no_end(core, "The program cannot go on");
+        report_no_end(core, "The program is deadlocked");
     }
 }
 

@@ -1,8 +1,8 @@
 /*
  * neuroncore: a NeuronCore in software. A discrete-event simulation of engines, semaphores, DMA
- * engines, SBUF, PSUM and HBM with the published clocks and timing rules, which also computes. The
- * same program with the same inputs gives the same outputs and the same notifications, byte for
- * byte.
+ * engines, SBUF, PSUM and HBM with the published clocks and timing rules, which also computes
+ * values. The same program with the same inputs gives the same outputs and the same notifications,
+ * byte for byte.
  */
 #ifndef KYMO_NEURON_SIMULATOR_NEURONCORE_H
 #define KYMO_NEURON_SIMULATOR_NEURONCORE_H
@@ -36,9 +36,9 @@ struct core_run {
     uint8_t *const
         *variables; /* memory of each variable of the program; NULL entries without arithmetic */
     const struct core_exchange
-        *exchange;                  /* NULL: programs with collectives fail, except for one rank */
-    uint64_t timeout_ticks;         /* 0: none */
-    const volatile bool *cancelled; /* polled; NULL: never */
+        *exchange;                 /* NULL: programs with collectives fail, except for one rank */
+    uint64_t timeout_ticks;        /* 0: none */
+    const volatile bool *canceled; /* polled; NULL: never */
     /* Receives batches of notifications, of each unit in order of time; NULL: not profiled. */
     void (*notify)(void *context, const struct notification *items, size_t count);
     void *notify_context;
@@ -56,11 +56,11 @@ struct core_result {
 void core_execute(struct core *core, const struct core_run *run, struct core_result *result);
 
 /* For exchanges: combines `size` bytes at an offset of all inputs, element by element and in their
- * order; floats in FP32, rounded once. out may be none of the inputs. */
+ * order; floats in FP32, rounded once. out must not be one of the inputs. */
 void core_combine(enum dtype dtype, enum alu alu, uint8_t *out, const uint8_t *const *inputs,
                   uint32_t input_count, uint64_t offset, uint64_t size);
 
-/* How cores do a collective, with so many ranks in all: "mesh" or "ring". */
+/* How cores perform a collective with this many ranks in all: "mesh" or "ring". */
 const char *core_algorithm(const struct core_hardware *hardware,
                            const struct collective *collective, uint32_t rank_count);
 

@@ -14,7 +14,7 @@ void notify_flush(struct core *core)
     core->notification_count = 0;
 }
 
-/* Whether a run with this status went on to its end. */
+/* Whether a run with this status continued to its end. */
 static bool is_complete_status(uint32_t status)
 {
     return status == RUN_SUCCESS || status == RUN_NUMERIC_ERROR || status == RUN_OUT_OF_BOUNDS;
@@ -53,7 +53,7 @@ void describe_waits(const struct core *core, char *text, size_t size)
                      opcode_name(instruction->opcode), instruction->wait_semaphore,
                      instruction->wait_value, core->semaphores[instruction->wait_semaphore]);
         if (length < 0 || used + (size_t)length >= size) {
-            text[used] = '\0'; /* no half a sentence */
+            text[used] = '\0'; /* no half sentence */
             return;
         }
         used += (size_t)length;

@@ -29,8 +29,8 @@ static inline void notify_at(struct core *core, uint64_t time, enum notification
                                             .unit = (uint8_t)unit});
 }
 
-/* An error of the run. The first one gives the status and the message, unless it was one that lets
- * a run go on and this one does not. `where` is an instruction or descriptor, `what` a variable,
+/* An error of the run. The first one sets the status and the message, unless it let the run
+ * continue and a later one does not. `where` is an instruction or descriptor, `what` a variable,
  * memory or collective. */
 __attribute__((format(printf, 7, 8))) void core_error(struct core *core, enum run_status status,
                                                       enum error_kind kind, unsigned unit,

@@ -61,6 +61,8 @@ static inline double real_expm1(double x)
     return scale * part + (scale - 1);
 }
 
+/* Reduces x to a mantissa around 1, between sqrt(1/2) and sqrt(2), where the series converges fast.
+ * The two halves of ln 2 keep the product with the exponent exact. */
 static inline double real_log(double x)
 {
     if (!(x > 0))
@@ -89,7 +91,7 @@ static inline double real_log(double x)
     return exponent * real_ln2_high + (2 * s + (2 * s * z * p + exponent * real_ln2_low));
 }
 
-/* The error of 1 + x is divided out again. */
+/* Divides the rounding error of 1 + x out again. */
 static inline double real_log1p(double x)
 {
     double sum = 1 + x;
@@ -134,7 +136,7 @@ static inline double real_erf_part(double x)
 }
 
 /* 1 - erf(x), x from 1 on: e^(-x^2) times a polynomial fitted to the rest, in x up to 4, in 1/x up
- * to 11, above which FP32 has nothing. */
+ * to 11, above which it is 0 in FP32. */
 static inline double real_erfc_part(double x)
 {
     static const double near[] = {

@@ -6,11 +6,11 @@
 
 #include "neuron/simulator/state.h"
 
-/* Gives it a value, and wakes those who waited for it. `engine` and `instruction` set it;
+/* Sets its value and wakes the engines that waited for it. `engine` and `instruction` set it;
  * NO_INDEX: a DMA block or a collective that the engine started. */
 void semaphore_set(struct core *core, uint32_t semaphore, uint32_t value, unsigned engine,
                    uint32_t instruction);
-/* The value an update gives: sums stay within 0 and UINT32_MAX. */
+/* The value after an update: sums stay within 0 and UINT32_MAX. */
 uint32_t semaphore_updated(uint32_t value, enum update_kind kind, uint32_t by);
 
 #endif

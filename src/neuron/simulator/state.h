@@ -1,6 +1,6 @@
 /*
- * What a core consists of while it runs. The functions of one part are declared in the header of
- * its name; all of them take the core.
+ * The state of a running core. The functions of each part are declared in the header of that name;
+ * all take the core.
  */
 #ifndef KYMO_NEURON_SIMULATOR_STATE_H
 #define KYMO_NEURON_SIMULATOR_STATE_H
@@ -44,12 +44,12 @@ struct completion_queue {
 struct engine_state {
     const struct instruction *code;
     uint32_t count, pc;
-    uint32_t iteration;     /* branches taken backwards */
-    uint64_t ready;         /* when it came to its instruction */
+    uint32_t iteration;     /* branches taken backward */
+    uint64_t ready;         /* when it reached its instruction */
     uint64_t waited;        /* ticks that its instruction waited for a semaphore */
     bool is_waiting;        /* for a semaphore */
     bool is_met;            /* the wait of its instruction is over */
-    uint64_t last_complete; /* of the instructions issued, but for weight loads */
+    uint64_t last_complete; /* of the instructions issued, except weight loads */
     uint64_t all_complete;  /* of all of them */
     struct extent written;  /* by the last instruction, until last_complete */
     int64_t registers[REGISTERS];
@@ -77,7 +77,7 @@ struct queued_transfer {
 struct dma_engine {
     struct queued_transfer *items; /* a ring; its capacity is a power of two */
     size_t capacity, head, count;
-    bool is_busy, is_scheduled; /* with a transfer; with a look at the queue to come */
+    bool is_busy, is_scheduled; /* busy with a transfer; has a check of the queue scheduled */
     struct queued_transfer current;
     uint32_t crc;
 };
@@ -103,7 +103,7 @@ struct dma_state {
     struct transfer_cost *costs; /* of each descriptor, once it was used */
 };
 
-struct arithmetic; /* buffers of what computes */
+struct arithmetic; /* buffers for arithmetic */
 
 struct core {
     struct core_options options;
@@ -119,7 +119,7 @@ struct core {
     struct core_result *result;
     struct event_queue events;
     uint64_t now;
-    uint64_t end; /* of everything that was issued */
+    uint64_t end; /* of everything issued */
     bool is_stopped;
     struct engine_state engines[ENGINE_COUNT];
     uint32_t semaphores[SEMAPHORES];

@@ -1,6 +1,6 @@
 /*
  * Throttling. The array's use is measured in windows of 3 us, the first of which begins with the
- * first matmul after an idle window. In that one the rate is capped at a half; a window with less
+ * first matmul after an idle window. In that one the rate is capped at half; a window with less
  * than half of its time used caps the next one, any other lifts the cap.
  */
 #include "neuron/simulator/throttle.h"
@@ -50,7 +50,7 @@ void throttle_measure(struct core *core)
 {
     struct tensor_state *tensor = &core->tensor;
     if (tensor->busy == 0 && tensor->busy_next == 0) {
-        tensor->has_window = false; /* idle: capped when it begins again */
+        tensor->has_window = false; /* idle: capped when it resumes */
         return;
     }
     bool is_low = 2 * tensor->busy < core_ns(core, THROTTLE_NS);

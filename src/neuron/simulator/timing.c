@@ -94,6 +94,8 @@ static struct cost lanes_cost(const struct core *core, enum engine engine,
     return (struct cost){work > MINIMUM_CYCLES ? work : MINIMUM_CYCLES, work + STATIC_CYCLES};
 }
 
+/* One place for all rules, by kind of instruction; the constants are those of
+ * docs/neuroncore.md. */
 struct cost instruction_cost(const struct core *core, enum engine engine,
                              const struct instruction *instruction)
 {

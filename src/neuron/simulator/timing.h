@@ -7,15 +7,15 @@
 #include "neuron/simulator/state.h"
 
 enum {
-    SEQUENCER_CYCLES = 16, /* an instruction that only the sequencer sees */
+    SEQUENCER_CYCLES = 16, /* an instruction of the sequencer alone */
     TRIGGER_CYCLES = 32,   /* writing a doorbell */
     LOAD_CYCLES = 60,      /* access to SBUF */
     MINIMUM_CYCLES = 64,   /* of an instruction with operands, and of a matmul */
-    STATIC_CYCLES = 100,   /* from the last element to the result's being there */
+    STATIC_CYCLES = 100,   /* from the last element to the result */
     ARRAY_CYCLES = 128,    /* through the rows of the Tensor engine's array */
     DMA_START_NS = 1300,   /* from the trigger to the first byte */
     DMA_END_NS = 700,      /* from the last byte to the semaphore: 2 us are fixed */
-    DMA_RUN_BYTES = 256,   /* what each contiguous piece costs besides its bytes */
+    DMA_RUN_BYTES = 256,   /* cost of each contiguous piece in addition to its bytes */
     DGE_NS = 600,          /* a dynamic DMA instruction */
     DGE_INDEX_CYCLES = 16, /* of GpSimd, each index of a gather or scatter */
     THROTTLE_NS = 3000,
@@ -30,7 +30,7 @@ struct cost instruction_cost(const struct core *core, enum engine engine,
                              const struct instruction *instruction);
 
 struct transfer_cost {
-    uint64_t ticks;     /* of a DMA engine; 0: not worked out yet */
+    uint64_t ticks;     /* of a DMA engine; 0: not computed yet */
     uint64_t hbm_ticks; /* of the stack's share */
     uint64_t bytes;     /* that are written */
 };

@@ -35,6 +35,8 @@ static enum alu combining_alu(enum dma_operation operation)
     }
 }
 
+/* Arithmetic is in FP32 if either side is a float, otherwise in 64-bit integers: an accumulation
+ * reads the target, combines and writes it back. */
 static void convert_piece(const struct movement *movement, const uint8_t *from, uint8_t *to,
                           size_t count)
 {

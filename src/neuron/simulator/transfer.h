@@ -6,7 +6,7 @@
 
 #include "neuron/simulator/state.h"
 
-/* Moves a descriptor's data; what is out of bounds is reported and left out. crc, if any, becomes
+/* Moves a descriptor's data; accesses out of bounds are reported and skipped. crc, if any, becomes
  * the CRC-32 of the data as it was written. */
 void transfer_run(struct core *core, const struct queued_transfer *transfer, uint32_t *crc);
 

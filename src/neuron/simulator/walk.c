@@ -3,7 +3,7 @@
  */
 #include "neuron/simulator/walk.h"
 
-/* Takes one more dimension, inside those there are. */
+/* Adds one more dimension, inside the existing ones. */
 static void add_dimension(struct walk *walk, uint64_t size, int64_t step)
 {
     if (size == 1)

@@ -7,7 +7,7 @@
 
 #include "neuron/simulator/state.h"
 
-/* Dimensions of size 1 are left out, and those that continue each other are one. */
+/* Dimensions of size 1 are omitted, and those that continue each other are merged. */
 struct walk {
     uint8_t *base; /* of the first element */
     uint8_t *at;
@@ -23,7 +23,7 @@ void walk_operand(struct walk *walk, const struct core *core, const struct opera
 /* From dimension `first` on; base is the address of the end's element at index 0. */
 void walk_end(struct walk *walk, const struct core *core, const struct dma_end *end, unsigned first,
               uint8_t *base);
-/* To the beginning of an operand's row; nowhere when there is no operand. */
+/* To the beginning of an operand's row; nowhere without an operand. */
 static inline void walk_row(struct walk *walk, uint32_t row)
 {
     if (!walk->base)
@@ -50,7 +50,7 @@ static inline uint64_t walk_left(const struct walk *walk)
     return walk->size[walk->dimensions - 1] - walk->index[walk->dimensions - 1];
 }
 
-/* Goes `count` elements on, at most walk_left; gives the address of the first. */
+/* Advances by `count` elements, at most walk_left; returns the address of the first. */
 static inline uint8_t *walk_next(struct walk *walk, uint64_t count)
 {
     uint8_t *first = walk->at;

@@ -278,8 +278,8 @@ static bool has_kind(const struct diff *diff, const struct diff_options *options
 
 static void put_text_heading(struct output *out, const struct text_style *style, const char *text)
 {
-    output_format(out, "\n%s%s%s", style->coloured ? "\033[1m" : "", text,
-                  style->coloured ? "\033[0m" : "");
+    output_format(out, "\n%s%s%s", style->colored ? "\033[1m" : "", text,
+                  style->colored ? "\033[0m" : "");
 }
 
 static void put_kind(const struct diff *diff, const struct diff_options *options,

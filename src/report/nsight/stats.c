@@ -111,7 +111,7 @@ static bool put_shown(struct output *sql, const struct run *run, const struct re
 
 static void put_title(const struct run *run, const struct report *report, bool is_first)
 {
-    bool is_bold = run->options->style.coloured;
+    bool is_bold = run->options->style.colored;
     if (!is_first)
         output_char(run->out, '\n');
     if (run->options->format == ROWS_TEXT)

@@ -192,7 +192,7 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
         return true;
     }
     if (options->graph == TOOL_GRAPH_NEIGHBOURS)
-        return hlo_neighbours_json(run->out, &kept->module, wanted.name, err);
+        return hlo_neighbors_json(run->out, &kept->module, wanted.name, err);
     if (options->graph == TOOL_GRAPH_PROTO) {
         output_write(run->out, (const char *)kept->bytes, kept->size);
         return true;

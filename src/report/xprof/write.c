@@ -246,7 +246,7 @@ static bool write_for_xprof(const struct xprof_tool *tool, struct tool_run *run,
 
 void put_tool_title(struct tool_run *run, const char *title)
 {
-    bool is_bold = run->options->style.coloured;
+    bool is_bold = run->options->style.colored;
     output_format(run->out, "%s%s%s\n", is_bold ? "\033[1m" : "", title, is_bold ? "\033[0m" : "");
 }
 

@@ -71,6 +71,9 @@ bool block_start(struct timeline *timeline, const struct row_entry *row, size_t 
     return true;
 }
 
+/* Widths and counts come from a file whose pages are checked, but a defect of the writer must not
+ * read out of bounds: everything is checked again. Only times are unpacked; the rest is read when
+ * an item is made. */
 bool block_load(struct block *block, struct timeline *timeline, const struct row_entry *row,
                 size_t number, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The focus of a profile: from the middle 99 % of the events outwards to the first wide gap on both
+ * The focus of a profile: from the middle 99 % of the events outward to the first wide gap on both
  * sides.
  */
 #include "store/timeline/focus.h"
@@ -8,7 +8,7 @@ enum { EVENTS_PER_TRACK = 256 };
 
 #define OUTER_SHARE 0.005 /* of the events, on each side, that may lie far from the others */
 #define WIDE_GAP    0.2   /* of the length so far */
-#define MOST        0.9   /* of the profile's length: not worth narrowing */
+#define MOST        0.9   /* of the profile's length: more is not worth narrowing */
 
 void focus_add(focus_events *events, const int64_t *start_ps, const int64_t *end_ps, size_t count)
 {
@@ -57,6 +57,8 @@ void focus_narrow(int64_t work_from_ps, int64_t work_to_ps, int64_t *from_ps, in
     *to_ps = to;
 }
 
+/* Extends the middle first to the right, then to the left, each time by at most a fifth of the
+ * length so far: a gap's width is judged relative to what was found. */
 void focus_find(focus_events *events, int64_t *from_ps, int64_t *to_ps)
 {
     if (events->count == 0)

@@ -16,8 +16,8 @@
  * relative to origin_ps: the smallest that contains the starts of all its events. A node with more
  * than 64 events has two to four consecutive children, each with the events of a quarter.
  *
- * A track that contains tracks has one row without being counted in `events`: the time that at
- * least one event below it covers, as events named after the track.
+ * A track that contains tracks has one row, whose events are not counted in `events`: the time that
+ * at least one event below it covers, as events named after the track.
  */
 #ifndef KYMO_STORE_TIMELINE_FORMAT_H
 #define KYMO_STORE_TIMELINE_FORMAT_H
@@ -100,7 +100,7 @@ static_assert(sizeof(struct row_entry) == 32, "as on disk");
 struct trailer {
     uint64_t directory, checksums; /* offsets */
     int64_t origin_ps, first_ps, last_ps;
-    int64_t focus_from_ps, focus_to_ps; /* where things happen */
+    int64_t focus_from_ps, focus_to_ps; /* see focus.h */
     uint32_t track_count, row_count, name_count, unused;
     uint64_t checksum_of_checksums; /* includes the trailer up to here */
     char magic[MAGIC_SIZE];

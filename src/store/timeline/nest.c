@@ -130,7 +130,7 @@ static void close_last(struct walk *walk)
     walk->visitor->close(walk->visitor->context, open->node, total, self);
 }
 
-/* An event may outlast the one around it: the rest is taken from the next outer one. */
+/* An event may outlast the one around it: the excess is charged to the next outer one. */
 static void cover(struct walk *walk, int64_t start_ps, int64_t end_ps)
 {
     for (size_t i = walk->open.count; i > 0 && start_ps < end_ps; i--) {
@@ -165,7 +165,7 @@ static bool visit(struct walk *walk, const struct timeline_event *event)
         return true;
     }
     cover(walk, start, end);
-    /* What is in an event that ends no later is in this one, too. */
+    /* Events inside an event that ends no later are inside this one, too. */
     while (walk->open.count > 0 &&
            walk->open.items[walk->open.count - 1].whole_end_ps <= event->end_ps)
         close_last(walk);
@@ -174,6 +174,8 @@ static bool visit(struct walk *walk, const struct timeline_event *event)
     return true;
 }
 
+/* Merges the rows by time; the heap holds one cursor per row, so memory does not grow with the
+ * number of events. */
 static bool merge(struct walk *walk, const struct timeline_track *track)
 {
     while (walk->count > 0) {

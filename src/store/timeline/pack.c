@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* The bit width that minimises the size of the values, exceptions included. */
+/* The bit width that minimizes the size of the values, exceptions included. */
 static unsigned best_width(const uint64_t *values, size_t count)
 {
     unsigned with[65] = {0};

@@ -287,6 +287,8 @@ static const struct node *node_at(struct walk *walk, uint32_t index)
     return node;
 }
 
+/* Depth first with a fixed stack, in order of time. A damaged tree cannot make it loop: it visits
+ * at most as many nodes as the row has, and events only forward. */
 static bool read_row(struct walk *walk)
 {
     const struct timeline_query *query = walk->query;
@@ -302,7 +304,7 @@ static bool read_row(struct walk *walk)
         if (!node)
             return false;
         if (node->start_ps >= query->to_ps)
-            break; /* so do all that follow */
+            break; /* so do all later ones */
         if (node->first < done)
             return timeline_damaged(walk->timeline, walk->row->nodes, walk->err);
         uint64_t end = (uint64_t)node->first + node->count;
@@ -345,6 +347,8 @@ static uint64_t count_ids(const struct timeline_ids *ids, uint64_t first, uint64
     return found;
 }
 
+/* A selection of all events is the same as none, which is faster. Rows without items are not
+ * listed. */
 static bool read_track(struct walk *walk, uint32_t track, const struct timeline_ids *only)
 {
     struct timeline *timeline = walk->timeline;
@@ -404,7 +408,7 @@ bool timeline_query(struct timeline *timeline, const struct timeline_query *quer
     for (size_t i = 0; ok && i < query->track_count; i++)
         ok = query->tracks[i] < timeline->trailer.track_count
                  ? read_track(&walk, query->tracks[i], query->only ? &query->only[i] : NULL)
-                 : error_set(err, "there is no track %u", query->tracks[i]);
+                 : error_set(err, "track %u does not exist", query->tracks[i]);
     mem_free(walk.edges);
     *result = walk.result;
     timeline_trim(timeline);

@@ -75,6 +75,8 @@ void timeline_release(struct timeline *timeline)
     atomic_flag_clear(&timeline->releasing);
 }
 
+/* The trailer is found from the file's end; the checksum over all checksums covers it, so that
+ * pages can be trusted one by one later. */
 static bool read_trailer(struct timeline *timeline, struct error *err)
 {
     struct trailer *trailer = &timeline->trailer;
@@ -104,6 +106,8 @@ static bool read_trailer(struct timeline *timeline, struct error *err)
     return true;
 }
 
+/* Checks every reference, so that queries need not. Parents come before their children, which rules
+ * out cycles. */
 static bool read_tracks(struct timeline *timeline, const struct track_entry *entries,
                         struct error *err)
 {
@@ -131,6 +135,8 @@ static bool read_tracks(struct timeline *timeline, const struct track_entry *ent
     return true;
 }
 
+/* Rows and names are used in place, in the mapped file; only tracks are copied. Name ends must not
+ * decrease, so that every name lies inside. */
 static bool read_directory(struct timeline *timeline, struct error *err)
 {
     const struct trailer *trailer = &timeline->trailer;

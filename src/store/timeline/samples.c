@@ -7,7 +7,7 @@
 
 enum {
     MAX_GAPS = 1024,
-    MIN_GAPS = 8,         /* fewer do not tell a period */
+    MIN_GAPS = 8,         /* fewer do not show a period */
     REGULAR_PERCENT = 70, /* of the gaps differ from the period by at most half of it */
     MISSED_PERIODS = 4,   /* a longer gap is a hole */
 };

@@ -50,7 +50,7 @@ bool timeline_create(struct timeline_writer **writer, const char *path, int64_t 
                      struct error *err);
 uint32_t timeline_name(struct timeline_writer *writer, struct text name);
 uint32_t timeline_add_track(struct timeline_writer *writer, const struct timeline_track *track);
-/* The part outside of which nothing is worth a look, such as the profiler's own activity. */
+/* The part outside of which nothing is of interest, such as the profiler's own activity. */
 void timeline_set_work(struct timeline_writer *writer, int64_t from_ps, int64_t to_ps);
 /* Adds the events of a track. Thread-safe, once all names and tracks have been added. */
 bool timeline_add(struct timeline_writer *writer, uint32_t track,
@@ -71,7 +71,7 @@ struct text timeline_name_at(const struct timeline *timeline, uint32_t name);
 void timeline_release(struct timeline *timeline);
 /* The time range of all events. */
 void timeline_span(const struct timeline *timeline, int64_t *first_ps, int64_t *last_ps);
-/* Its part where things happen: without a few events far from all others. */
+/* The part to open a view with: without a few events far from all others. */
 void timeline_focus(const struct timeline *timeline, int64_t *from_ps, int64_t *to_ps);
 
 /* An item to draw: an event, or several that are too small to draw one by one. */
@@ -113,7 +113,8 @@ struct timeline_query {
     int64_t from_ps, to_ps; /* selects events that intersect [from, to) */
     uint32_t width;         /* in pixels, at least 1; a result has at most two items per pixel */
     /* If not NULL, for each of the tracks the ids of the events to select. Unless these are all or
-     * none, the cost goes with the events of the window, not with its pixels. No counters then. */
+     * none, the cost depends on the events in the window, not on its pixels. Counters are omitted
+     * then. */
     const struct timeline_ids *only;
 };
 

@@ -36,7 +36,7 @@ struct timeline_writer {
     ARRAY(uint64_t) checksums;
     int64_t first_ps, last_ps;
     focus_events focus;
-    int64_t work_from_ps, work_to_ps; /* what the focus is part of */
+    int64_t work_from_ps, work_to_ps; /* the part that contains the focus */
     ARRAY(struct busy_part) busy;     /* of the lanes */
 };
 
@@ -207,6 +207,8 @@ static void split(node_list *nodes, uint32_t index, const struct timeline_writer
     nodes->items[index] = node;
 }
 
+/* Of equally long events the first counts as the longest, here and in sum_children, so that the
+ * result does not depend on the shape of the tree. */
 static void sum_events(struct node *node, const struct events *events)
 {
     size_t first = node->first, last = first + node->count - 1;
@@ -235,6 +237,7 @@ static void sum_events(struct node *node, const struct events *events)
     }
 }
 
+/* From the children alone: a node costs the same however many events are below it. */
 static void sum_children(struct node *node, const struct node *children, bool is_counter)
 {
     const struct node *last = &children[node->children - 1];
@@ -412,7 +415,7 @@ static void note_busy(struct timeline_writer *writer, uint32_t track,
     if (!writer->tracks.items[track].is_work || from->value)
         return;
     interval_list busy = {0};
-    array_reserve(&busy, from->count); /* growing a file step by step takes longer */
+    array_reserve(&busy, from->count); /* growing a file in steps takes longer */
     for (size_t i = 0; i < from->count; i++) {
         touch_events(i);
         uint64_t number = number_at(from, i);
@@ -425,6 +428,8 @@ static void note_busy(struct timeline_writer *writer, uint32_t track,
     pthread_mutex_unlock(&writer->lock);
 }
 
+/* Called by several threads, one track each; only writing blocks and publishing the entries take
+ * the writer's lock. Counters have one row, as samples do not overlap. */
 static void write_track(struct timeline_writer *writer, uint32_t track,
                         const struct timeline_events *from)
 {
@@ -514,6 +519,8 @@ static void write_groups(struct timeline_writer *writer)
     mem_free(parts);
 }
 
+/* Tracks, rows, the ends of names, names: the order that read_directory expects. Called once, when
+ * all tracks are written. */
 static void put_directory(struct timeline_writer *writer)
 {
     const struct timeline_track *track;

@@ -322,8 +322,8 @@ def test_files_that_do_not_belong_together_are_refused_and_named(kymo, made, tmp
     assert all(uuid in message.stderr for uuid in uuids)
     shutil.copy(made / "mlp" / "profile.ntff", tmp_path)
     lonely = kymo.refuses("view", tmp_path / "profile.ntff", "--data-path", tmp_path / "data")
-    assert "its NEFF is not beside it: 'mlp'" in lonely and uuids[0] in lonely and "-n" in lonely
-    assert "name the profile of it" in kymo.refuses("view", made / "mlp" / "file.neff", "--data-path", tmp_path / "data")
+    assert "its NEFF was not found: 'mlp'" in lonely and uuids[0] in lonely and "-n" in lonely
+    assert "name its profile instead" in kymo.refuses("view", made / "mlp" / "file.neff", "--data-path", tmp_path / "data")
 
 
 def test_what_an_interrupted_capture_left_is_shown_with_a_warning(kymo, made, tmp_path):

@@ -135,16 +135,16 @@ def test_what_to_know_first_is_printed(kymo, gpt, summary, tmp_path):
     text = kymo.ok("view", "-n", gpt[0], "-s", gpt[1], "--output-file", tmp_path / "tables", "--top", "1000")
     sections = {block.split("\n")[0]: block.split("\n")[1:] for block in text.split("\n\n")}
     assert text.splitlines()[0].startswith("gpt12 on ND0 NC0: ")
-    units = {line.split()[0]: line.split() for line in sections["Engines, DMA and collectives: active time, and what of the critical path is theirs"]}
+    units = {line.split()[0]: line.split() for line in sections["Engines, DMA and collectives: active time, and share of the critical path"]}
     for engine in ("Tensor", "Vector", "Scalar", "GpSimd", "Sync"):
         assert float(units[engine][3]) == pytest.approx(100 * summary[f"{engine.lower()}_engine_active_time_percent"], abs=0.051)
         assert int(units[engine][-1].replace(",", "")) == summary[f"{engine.lower()}_engine_instruction_count"]
     assert float(units["DMA"][3]) == pytest.approx(100 * summary["dma_active_time_percent"], abs=0.051)
-    path = [float(line[43:].split("%")[-2].split()[-1]) for line in sections["Engines, DMA and collectives: active time, and what of the critical path is theirs"][1:]]
+    path = [float(line[43:].split("%")[-2].split()[-1]) for line in sections["Engines, DMA and collectives: active time, and share of the critical path"][1:]]
     assert sum(path) == pytest.approx(100, abs=0.6)
     rates = {line.split()[0]: float(line.split()[1]) for line in sections["Utilization"]}
     assert rates == {name.upper(): pytest.approx(100 * summary[f"{name}_estimated_percent"], abs=0.051) for name in ("mfu", "hfu", "mbu")}
-    layers = [line.split() for line in sections["Layers, by time in which they have work"][1:]]
+    layers = [line.split() for line in sections["Layers, by active time"][1:]]
     assert sum(int(words[1]) for words in layers if words[0].startswith("/gpt/block*/ln")) == 24
     assert sum(float(words[-5]) for words in layers) == pytest.approx(summary["model_flops"], rel=0.01)
     counts = [int(line.split()[-3].replace(",", "")) for line in sections["Instructions, by time on their engine"][1:]]

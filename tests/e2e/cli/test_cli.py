@@ -470,13 +470,13 @@ def test_device_profiles_of_others_are_not_read_and_it_is_said(kymo, tmp_path):
     for neff in ((), ("-n", tmp_path / "model.neff")):
         result = kymo.run("view", *neff, "-s", tmp_path / "profile.ntff")
         assert result.returncode == 1 and "profile.ntff" in result.stderr
-        assert "reads device profiles (NTFF) that were made with its own runtime" in result.stderr
+        assert "reads device profiles (NTFF) made with its own runtime" in result.stderr
 
 
 def test_what_is_no_ntff_beside_a_neff_is_named(kymo, tmp_path):
     neff, empty = DATA / "neff" / "model.neff", tmp_path / "empty.ntff"
     empty.touch()
-    for path, message in ((empty, "the file is empty"), (neff, "name the profile of it, an NTFF file"),
+    for path, message in ((empty, "the file is empty"), (neff, "name its profile instead, an NTFF file"),
                           (DATA / "xplane" / "jax_gpt_python_h200.xplane.pb", "this is not an NTFF file"),
                           (tmp_path / "missing", "No such file")):
         result = kymo.run("view", "-n", neff, "-s", path)

@@ -103,13 +103,13 @@ def test_an_empty_file_is_said_to_be_empty(kymo, tmp_path, name):
 def test_one_table_alone_is_told_what_to_name_instead(kymo, tmp_path):
     (tmp_path / "a.parquet").write_bytes(table())
     assert "name the directory that holds SystemProfileEvents.parquet" in reason(kymo, "info", tmp_path / "a.parquet")
-    assert "Parquet files, but no SystemProfileEvents.parquet" in reason(kymo, "info", tmp_path)
+    assert "Parquet files, but not SystemProfileEvents.parquet" in reason(kymo, "info", tmp_path)
 
 
 def test_raw_device_profiles_are_told_apart(kymo, tmp_path):
     (tmp_path / "profile.ntff").write_bytes(b"\x00\x01")
     for path in (tmp_path / "profile.ntff", tmp_path):
-        assert "reads device profiles (NTFF) that were made with its own runtime" in reason(kymo, "info", path)
+        assert "reads device profiles (NTFF) made with its own runtime" in reason(kymo, "info", path)
 
 
 def test_a_directory_without_captures_tells_what_is_in_it(kymo, tmp_path):

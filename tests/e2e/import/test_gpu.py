@@ -384,7 +384,7 @@ def test_windows_are_told_and_shown(kymo, tmp_path):
     session.write(tmp_path / "capture")
     document = kymo.document(tmp_path / "capture")
     assert [message["text"] for message in document["messages"]] == [
-        "GPUs were recorded in 2 windows, 0.1 s in all; between them nothing is known of them"]
+        "GPUs were recorded in 2 windows, 0.1 s in all; activity between them is unknown"]
     windows = [(e["start_ps"], e["duration_ps"]) for e in document["trace_events"] if e["name"] == "GPUs are recorded"]
     assert windows == [(0, 5 * 10**10), (10**11, 5 * 10**10)]
 
@@ -466,7 +466,7 @@ def test_a_file_that_is_cut_has_all_that_is_whole(kymo, tmp_path):
         counts.append(len(document["trace_events"]))
         texts = [message["text"] for message in document["messages"]]
         if texts:
-            kept, left = map(int, re.fullmatch(r"gpu_trace\.pb: byte (\d+): .*; what follows, (\d+) bytes, is left out",
+            kept, left = map(int, re.fullmatch(r"gpu_trace\.pb: byte (\d+): .*; the (\d+) bytes that follow are left out",
                                                texts[0]).groups())
             assert kept + left == size
     assert whole > 50 and counts == sorted(counts)
@@ -479,7 +479,7 @@ def test_a_file_that_is_not_known_again_is_told(kymo, tmp_path, content):
     path = session.write(tmp_path / "capture") / "gpu_trace.pb"
     path.write_bytes(content)
     assert [message["text"] for message in kymo.document(tmp_path / "capture")["messages"]] == [
-        "gpu_trace.pb is empty or damaged at its start: what GPUs did is not shown"]
+        "gpu_trace.pb is empty or damaged at its start: GPU activity is not shown"]
 
 
 def test_a_flipped_bit_does_no_harm(kymo, tmp_path):

@@ -253,7 +253,7 @@ def test_a_recording_that_was_converted_is_not_taken_twice(kymo, run):
     kymo.ok("convert", session, space_of(run), "--force")
     document = kymo.document(run)
     assert contents(document) == contents(kymo.document(session))
-    assert any("it has the same capture as" in message["text"] for message in document["messages"])
+    assert any("it is the same capture as" in message["text"] for message in document["messages"])
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ static bool module_read(struct module *module, struct ir *ir, struct error *err)
     struct text bytes = (struct text){module->out.data, module->out.size};
     uint8_t *copy = exact_copy(bytes.data, bytes.size);
     ir_init(ir);
-    assert_true(hlo_recognise(copy, bytes.size));
+    assert_true(hlo_recognize(copy, bytes.size));
     bool ok = hlo_read(copy, bytes.size, "made_up.hlo.pb", ir, err);
     free(copy);
     output_discard(&module->out);
@@ -320,9 +320,9 @@ TEST(other_files_are_not_taken_for_modules)
 {
     static const char json[] = "{\"name\": \"mlp\", \"inputs\": []}";
     static const char zeros[64];
-    assert_false(hlo_recognise((const uint8_t *)json, sizeof json - 1));
-    assert_false(hlo_recognise((const uint8_t *)zeros, sizeof zeros));
-    assert_false(hlo_recognise(NULL, 0));
+    assert_false(hlo_recognize((const uint8_t *)json, sizeof json - 1));
+    assert_false(hlo_recognize((const uint8_t *)zeros, sizeof zeros));
+    assert_false(hlo_recognize(NULL, 0));
 }
 
 /* Every prefix of a module, and the module with any byte changed: an answer or an error. */
@@ -343,7 +343,7 @@ TEST(damaged_modules_are_read_or_refused)
             struct ir ir;
             struct error err;
             ir_init(&ir);
-            if (hlo_recognise(copy, size) && !hlo_read(copy, size, "damaged", &ir, &err))
+            if (hlo_recognize(copy, size) && !hlo_read(copy, size, "damaged", &ir, &err))
                 assert_true(err.text[0] != '\0');
             ir_free(&ir);
             free(copy);

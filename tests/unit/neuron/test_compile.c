@@ -310,7 +310,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
         {"{\"inputs\":[]", "not a graph"},
         {"{}", "it has no outputs"},
         {"{\"name\":1}", "name is not a string"},
-        {"{\"name\":\"a\",\"name\":\"b\"}", "\"name\" is there twice"},
+        {"{\"name\":\"a\",\"name\":\"b\"}", "\"name\" appears twice"},
         {"{\"input\":[]}", "it has no member \"input\""},
         {"{\"inputs\":{}}", "\"inputs\" is not a list"},
         {"{\"inputs\":[{\"name\":\"x\"}]}", "input \"x\": \"shape\" is missing"},
@@ -336,7 +336,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
          "operation \"y\" (convert, m.py:9): the data type \"fp64\" is not supported"},
         {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"x\"],\"axis\":1}"),
          "it has no member \"axis\""},
-        {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"z\"]}"), "no value called \"z\""},
+        {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"z\"]}"), "no value is named \"z\""},
         {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"n\"]}"), "takes floats, not int32"},
         {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"x\",\"x\"]}"),
          "it has 2 operands, not 1"},
@@ -361,7 +361,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
          "a rank is in two of its groups"},
         {OPS("{\"name\":\"y\",\"op\":\"permute\",\"inputs\":[\"x\"],\"pairs\":[[0,0],[0,0]]}"),
          "a rank is in two of its groups"},
-        {OPS("{\"name\":\"z\",\"op\":\"exp\",\"inputs\":[\"x\"]}"), "no value called \"y\""},
+        {OPS("{\"name\":\"z\",\"op\":\"exp\",\"inputs\":[\"x\"]}"), "no value is named \"y\""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct compiled compiled;

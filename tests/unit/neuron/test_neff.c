@@ -300,8 +300,8 @@ TEST(variables_and_tables_are_checked)
     REFUSED("inside the scratchpad", model.variables[3].backing_offset = 1026);
     REFUSED("inside the scratchpad", model.variables[3].backing_offset = UINT64_MAX - 1);
     REFUSED("not aligned", model.variables[3].backing_offset = 1);
-    REFUSED("another one's", model.variables[3].name = "input0");
-    REFUSED("no name", model.variables[3].name = "");
+    REFUSED("already used", model.variables[3].name = "input0");
+    REFUSED("name is empty", model.variables[3].name = "");
     REFUSED("kind is unknown", model.queues[0].kind = 5);
     REFUSED("engine is unknown", model.queues[0].engine = ENGINE_COUNT);
     REFUSED("rings", model.queues[0].rings = 17);
@@ -316,8 +316,8 @@ TEST(transfers_are_checked)
 {
     REFUSED("operation is unknown", dma[0].operation = 4);
     REFUSED("kind of index", dma[0].indirect = 3);
-    REFUSED("in no memory", dma[0].from.memory = MEMORY_NONE);
-    REFUSED("in no memory", dma[0].to.memory = 4);
+    REFUSED("not in any memory", dma[0].from.memory = MEMORY_NONE);
+    REFUSED("not in any memory", dma[0].to.memory = 4);
     REFUSED("data type of its source", dma[0].from.dtype = 0);
     REFUSED("no elements", dma[0].from.size[1] = 0);
     REFUSED("too many", dma[0].from.size[1] = dma[0].from.size[2] = UINT32_MAX);
@@ -401,20 +401,20 @@ TEST(collectives_are_checked)
 
 TEST(every_instruction_is_checked)
 {
-    REFUSED("no opcode 21", tensor[0].opcode = OP_COUNT);
-    REFUSED("no such instruction", vector[0].opcode = OP_LDWEIGHTS);
-    REFUSED("no such instruction", sync[7].opcode = OP_TENSOR_COPY);
+    REFUSED("unknown opcode 21", tensor[0].opcode = OP_COUNT);
+    REFUSED("does not have this instruction", vector[0].opcode = OP_LDWEIGHTS);
+    REFUSED("does not have this instruction", sync[7].opcode = OP_TENSOR_COPY);
     REFUSED("flags", tensor[1].flags = FLAG_TAKEN);
     REFUSED("flags", vector[0].flags = FLAG_SCALAR_OPERAND);
     REFUSED("semaphore 256", tensor[0].wait_semaphore = 256);
     REFUSED("semaphore 300", tensor[0].update_semaphore = 300);
-    REFUSED("how it updates", tensor[0].update_kind = 3);
-    REFUSED("how it updates", tensor[0].update_time = 2);
+    REFUSED("kind of semaphore update", tensor[0].update_kind = 3);
+    REFUSED("kind of semaphore update", tensor[0].update_time = 2);
     REFUSED("origin 2", tensor[0].origin = 2);
     REFUSED("dst is neither in SBUF", vector[0].dst.memory = MEMORY_NONE);
     REFUSED("src[0] is neither in SBUF", vector[0].src[0].memory = MEMORY_HBM);
-    REFUSED("takes no src[1]", vector[0].src[1] = vector[0].src[0]);
-    REFUSED("takes no dst", sync[0].dst = vector[0].dst);
+    REFUSED("does not take operand src[1]", vector[0].src[1] = vector[0].src[0]);
+    REFUSED("does not take operand dst", sync[0].dst = vector[0].dst);
     REFUSED("unknown data type", vector[0].dst.dtype = DTYPE_COUNT);
     REFUSED("partitions 1 to 129", vector[0].dst.partition = 1);
     REFUSED("partitions 0 to 0", vector[0].dst.partitions = 0);
@@ -436,7 +436,7 @@ TEST(operations_of_the_tensor_engine_are_checked)
     REFUSED("weights are floating-point", tensor[0].src[0].memory = MEMORY_PSUM);
     REFUSED("129 columns of weights", tensor[0].src[0].size[3] = 129);
     REFUSED("no weights are loaded", tensor[0] = tensor[2]);
-    REFUSED("of floating-point numbers", tensor[1].src[0].dtype = DTYPE_INT16);
+    REFUSED("floating-point numbers", tensor[1].src[0].dtype = DTYPE_INT16);
     REFUSED("513 columns", tensor[1].src[0].size[3] = tensor[1].dst.size[3] = 513);
     REFUSED("512 columns become 511", tensor[1].dst.size[3] = 511);
     REFUSED("not FP32", tensor[1].dst.dtype = DTYPE_BF16);
@@ -461,21 +461,21 @@ TEST(operations_of_the_tensor_engine_are_checked)
 
 TEST(operations_on_elements_are_checked)
 {
-    REFUSED("no operation 0", vector[1].alu = ALU_NONE);
-    REFUSED("no operation 25", vector[1].alu = ALU_COUNT);
+    REFUSED("unknown operation 0", vector[1].alu = ALU_NONE);
+    REFUSED("unknown operation 25", vector[1].alu = ALU_COUNT);
     REFUSED("and needs integers", vector[1].alu = ALU_AND);
     REFUSED("atan2 needs floating", vector[1].alu = ALU_ATAN2,
             vector[1].src[0].dtype = vector[1].src[1].dtype = DTYPE_INT32);
     REFUSED("one element in each", vector[2].src[1].size[3] = 2);
     REFUSED("one element in each", vector[2].src[1].partitions = 64);
     REFUSED("xor needs integers", vector[2].alu2 = ALU_XOR);
-    REFUSED("no operation 99", vector[2].alu2 = 99);
+    REFUSED("unknown operation 99", vector[2].alu2 = 99);
     REFUSED("cannot reduce by subtract", vector[4].alu = ALU_SUBTRACT);
     REFUSED("cannot reduce 0", vector[4].count = 0);
     REFUSED("cannot reduce 5", vector[4].count = 5);
     REFUSED("128 x 6 results do not fit dst's 128 x 2", vector[4].count = 1);
     REFUSED("results do not fit", vector[4].dst.partitions = 64);
-    REFUSED("no function 31", vector[5].alu = FUNCTION_COUNT);
+    REFUSED("unknown function 31", vector[5].alu = FUNCTION_COUNT);
     REFUSED("not needs integers", vector[5].alu = FUNCTION_NOT);
 }
 
@@ -488,7 +488,7 @@ TEST(control_is_checked)
     REFUSED("not one integer", sync[4].src[0].partitions = 2);
     REFUSED("register 32", sync[4].index = 32);
     REFUSED("register 32", sync[5].index = 32);
-    REFUSED("not one of integers", sync[5].alu = ALU_ATAN2);
+    REFUSED("does not take integers", sync[5].alu = ALU_ATAN2);
     REFUSED("semaphore 256", sync[6].count = 57);
     REFUSED("semaphore", sync[6].index = UINT32_MAX);
     REFUSED("not a comparison", sync[9].alu = ALU_MAX);
@@ -523,7 +523,7 @@ TEST(containers_come_back_from_their_bytes)
         encode(compress, &again, &again_size);
         assert_int_equal(size, again_size);
         assert_memory_equal(bytes, again, size);
-        assert_true(neff_recognise(bytes, size));
+        assert_true(neff_recognize(bytes, size));
         struct neff *neff = neff_parse(bytes, size, "x.neff", &err);
         if (!neff)
             fail_msg("%s", err.text);

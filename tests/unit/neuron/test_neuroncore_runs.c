@@ -89,10 +89,11 @@ TEST(a_deadlock_names_the_engines_that_wait)
     then_add(stuck, 9, 1);
     run_checked(model, &outcome);
     assert_int_equal(outcome.result.status, 5);
-    assert_string_equal(outcome.result.message,
-                        "The program cannot go on: Vector waits at instruction 0 (EVENT_SEMAPHORE) "
-                        "for semaphore 9 >= 4, which is 0; Sync waits at instruction 1 "
-                        "(EVENT_SEMAPHORE) for semaphore 10 >= 1, which is 0");
+    assert_string_equal(
+        outcome.result.message,
+        "The program is deadlocked: Vector waits at instruction 0 (EVENT_SEMAPHORE) "
+        "for semaphore 9 >= 4, which is 0; Sync waits at instruction 1 "
+        "(EVENT_SEMAPHORE) for semaphore 10 >= 1, which is 0");
     const struct notification *error =
         outcome_find(&outcome, NOTIFICATION_ERROR, PHASE_POINT, ENGINE_VECTOR, ERROR_TIMEOUT);
     assert_non_null(error);
@@ -114,7 +115,7 @@ TEST(a_run_ends_at_its_time_limit_or_when_it_is_cancelled)
     outcome_free(&outcome);
     bool cancelled = true;
     struct core_result result;
-    core_execute(core, &(struct core_run){.program = &model->program, .cancelled = &cancelled},
+    core_execute(core, &(struct core_run){.program = &model->program, .canceled = &cancelled},
                  &result);
     assert_int_equal(result.status, 1);
     core_free(core);
@@ -230,7 +231,7 @@ TEST(a_rank_alone_copies_and_a_rank_that_is_gone_is_an_error)
     run_with_exchange(model, NULL, 1, &outcome);
     assert_int_equal(outcome.result.status, 1200);
     assert_string_equal(outcome.result.message, "Collective 0 at GpSimd instruction 0 needs other "
-                                                "ranks, and there are none");
+                                                "ranks, but the program runs alone");
     outcome_free(&outcome);
     model_free(model);
 }

@@ -1,7 +1,7 @@
 /*
- * The bits of floats as integers, and back. There is no instruction for it: exponent and mantissa
- * are worked out by arithmetic that is exact, as it only multiplies by powers of two. NaNs all have
- * the bits of the positive quiet one.
+ * The bits of floats as integers, and back. No instruction does this: exponent and mantissa are
+ * computed by arithmetic that is exact, as it only multiplies by powers of two. NaNs all have the
+ * bits of the positive quiet one.
  */
 #include "neuron/compiler/hlo/expand.h"
 
@@ -40,7 +40,7 @@ static uint32_t power_of_two(struct ir *ir, uint32_t exponent)
                : ir_binary(ir, ALU_POWER, ir_number(ir, *ir_type_of(ir, exponent), 2), exponent);
 }
 
-/* floor(log2(value)), `least` at the least, for value >= 0. The logarithm may be off by one. */
+/* floor(log2(value)), at least `least`, for value >= 0. The logarithm may be off by one. */
 static uint32_t exponent_of(struct ir *ir, uint32_t value, int32_t least)
 {
     const double per_bit = 1.4426950408889634; /* 1 / log(2) */
@@ -50,12 +50,14 @@ static uint32_t exponent_of(struct ir *ir, uint32_t value, int32_t least)
     uint32_t less = ir_binary(ir, ALU_LESS, value, power_of_two(ir, guess));
     guess = ir_binary(ir, ALU_SUBTRACT, guess, ir_convert(ir, less, DTYPE_FP32, false));
     guess = by(ir, ALU_MAX, guess, least);
-    /* The half of the value, as twice the power may be beyond the largest float. */
+    /* Half of the value, as twice the power may exceed the largest float. */
     uint32_t half = by(ir, ALU_MULTIPLY, value, 0.5);
     uint32_t more = ir_binary(ir, ALU_GREATER_EQUAL, half, power_of_two(ir, guess));
     return ir_binary(ir, ALU_ADD, guess, ir_convert(ir, more, DTYPE_FP32, false));
 }
 
+/* All in FP32 and INT32, where every narrower float is exact. Infinity, zero's sign and NaN have no
+ * exponent to compute, so each is selected separately at the end. */
 static uint32_t bits_of(struct ir *ir, uint32_t number, const struct layout *layout)
 {
     uint32_t wide = ir_convert(ir, number, DTYPE_FP32, false);
@@ -66,7 +68,7 @@ static uint32_t bits_of(struct ir *ir, uint32_t number, const struct layout *lay
     double infinity = (2 * layout->bias + 1) * step;
     uint32_t size = ir_unary(ir, FUNCTION_ABS, wide);
     uint32_t exponent = exponent_of(ir, size, 1 - layout->bias);
-    /* Two factors, as one of them alone may be beyond the largest float. */
+    /* Two factors, as a single one may exceed the largest float. */
     uint32_t scaled =
         ir_binary(ir, ALU_MULTIPLY, size, power_of_two(ir, by(ir, ALU_MULTIPLY, exponent, -1)));
     uint32_t mantissa = ir_convert(ir, by(ir, ALU_MULTIPLY, scaled, step), DTYPE_INT32, false);
@@ -86,10 +88,12 @@ static uint32_t bits_of(struct ir *ir, uint32_t number, const struct layout *lay
     return ir_convert(ir, bits, layout->integer, false);
 }
 
+/* The inverse of bits_of. The exponent field is at least 1 for the power, so that subnormal numbers
+ * need no case of their own, only no leading one. */
 static uint32_t float_of(struct ir *ir, uint32_t bits, enum dtype dtype,
                          const struct layout *layout)
 {
-    /* Of 32 bits as well, so that shifts see the sign. */
+    /* Widened to 32 bits, so that shifts see the sign. */
     uint32_t wide =
         ir_convert(ir, ir_convert(ir, bits, layout->integer, false), DTYPE_INT32, false);
     if (ir->failed)
@@ -144,7 +148,7 @@ uint32_t expand_total_order(struct expand *expand, const struct typed_instructio
         return expand_fail(expand, at, "the total order of %s is not supported",
                            dtype_name(ir_type_of(ir, value)->dtype));
     uint32_t bits = ir_convert(ir, bits_of(ir, value, &layout), DTYPE_INT32, false);
-    /* Of negative numbers the one with the larger bits is the smaller one. */
+    /* Of two negative numbers, the one with the larger bits is smaller. */
     int32_t largest = (int32_t)(((uint32_t)(2 * layout.bias + 2) << layout.mantissa_bits) - 1);
     return ir_select(ir, by(ir, ALU_LESS, bits, 0), by(ir, ALU_XOR, bits, largest), bits);
 }

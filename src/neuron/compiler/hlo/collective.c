@@ -74,7 +74,7 @@ static void add_iota(struct groups *groups, struct pb_reader in)
     }
 }
 
-/* Both ways of writing groups may be there; they say the same. */
+/* Groups may be written in both forms, which agree. */
 static struct groups read_groups(const struct typed_instruction *at)
 {
     struct groups groups = {0};
@@ -162,7 +162,7 @@ static void for_each(struct expand *expand, const struct typed_instruction *at, 
         alu = at->callee_count == 1 ? expand_monoid(expand, at->callees[0]) : ALU_NONE;
         if (alu != ALU_ADD && alu != ALU_MULTIPLY && alu != ALU_MAX && alu != ALU_MIN &&
             alu != ALU_AND && alu != ALU_OR) {
-            expand_fail(expand, at, "a reduction that is no sum, product, maximum or minimum");
+            expand_fail(expand, at, "its reduction is not a sum, product, maximum or minimum");
             return;
         }
     }
@@ -172,7 +172,7 @@ static void for_each(struct expand *expand, const struct typed_instruction *at, 
     for (uint32_t i = 0; i < at->operand_count && !expand->ir->failed; i++) {
         struct value operand = expand_operand(expand, at, i);
         if (operand.count != 1)
-            expand_fail(expand, at, "operand %u is no array", i);
+            expand_fail(expand, at, "operand %u is not an array", i);
         else
             result->leaves[i] = of(expand, at, operand.leaves[0], alu, &members);
     }
@@ -185,7 +185,7 @@ static uint32_t dimension_of(const struct typed_instruction *at)
                : IR_RANK;
 }
 
-/* Booleans are reduced as what they are stored as: AND is the minimum, OR the maximum. */
+/* Booleans are reduced as they are stored: AND is the minimum, OR the maximum. */
 static enum alu on_wire(const struct ir_type *type, enum alu alu)
 {
     if (!type->is_bool)
@@ -198,7 +198,7 @@ static uint32_t all_reduce(struct expand *expand, const struct typed_instruction
 {
     alu = on_wire(ir_type_of(expand->ir, value), alu);
     if (alu == ALU_AND || alu == ALU_OR)
-        return expand_fail(expand, at, "a reduction by bits of integers");
+        return expand_fail(expand, at, "a bitwise reduction of integers is not supported");
     return ir_all_reduce(expand->ir, value, alu, groups);
 }
 
@@ -214,7 +214,7 @@ static uint32_t reduce_scatter(struct expand *expand, const struct typed_instruc
 {
     alu = on_wire(ir_type_of(expand->ir, value), alu);
     if (alu == ALU_AND || alu == ALU_OR)
-        return expand_fail(expand, at, "a reduction by bits of integers");
+        return expand_fail(expand, at, "a bitwise reduction of integers is not supported");
     return ir_reduce_scatter(expand->ir, value, alu, dimension_of(at), groups);
 }
 
@@ -243,7 +243,7 @@ void expand_reduce_scatter(struct expand *expand, const struct typed_instruction
     for_each(expand, at, true, reduce_scatter, result);
 }
 
-/* Operand i goes to the i-th rank of the group: they are sent as one tensor, and taken apart. */
+/* Operand i goes to the i-th rank of the group: they are sent as one tensor and split again. */
 static void exchange_operands(struct expand *expand, const struct typed_instruction *at,
                               struct value *result)
 {
@@ -255,7 +255,7 @@ static void exchange_operands(struct expand *expand, const struct typed_instruct
     for (uint32_t i = 0; i < count && !ir->failed; i++) {
         struct value operand = expand_operand(expand, at, i);
         if (operand.count != 1) {
-            expand_fail(expand, at, "operand %u is no array", i);
+            expand_fail(expand, at, "operand %u is not an array", i);
             break;
         }
         type = *ir_type_of(ir, operand.leaves[0]);
@@ -299,7 +299,7 @@ void expand_collective_permute(struct expand *expand, const struct typed_instruc
             ir_permute(expand->ir, operand.leaves[i], members.members, members.group_count);
 }
 
-/* All ranks have the same program: which it is each learns as its part of 0, 1, .., by a
+/* All ranks have the same program: each learns its number as its part of 0, 1, .., by a
  * reduce-scatter of equal values. */
 uint32_t expand_partition_id(struct expand *expand, const struct typed_instruction *at,
                              const uint32_t *args)

@@ -25,7 +25,7 @@ void expand_called(struct expand *expand, const struct typed_instruction *at, st
     mem_free(args);
 }
 
-/* Whether the condition holds: 1 or 0; -1 when it is not known. */
+/* Whether the condition holds: 1 or 0; -1 if unknown. */
 static int condition_of(struct expand *expand, const struct typed_instruction *at,
                         const struct value *state)
 {
@@ -34,12 +34,14 @@ static int condition_of(struct expand *expand, const struct typed_instruction *a
     if (!expand_call(expand, at, at->callees[1], state, 1, &test))
         return 0;
     if (test.count != 1 || !ir_type_of(expand->ir, test.leaves[0])->is_bool) {
-        expand_fail(expand, at, "its condition is no boolean");
+        expand_fail(expand, at, "its condition is not a boolean");
         return 0;
     }
     return fold_integer(expand->ir, test.leaves[0], &known) ? known != 0 : -1;
 }
 
+/* The device program has no loops: the body is repeated as often as the file states or, if it does
+ * not, while the condition folds to true. EXPAND_STEPS bounds this. */
 void expand_while(struct expand *expand, const struct typed_instruction *at, struct value *result)
 {
     if (at->callee_count != 2 || expand->frame->lift) {
@@ -54,6 +56,7 @@ void expand_while(struct expand *expand, const struct typed_instruction *at, str
             if (test < 0)
                 expand_fail(expand, at,
                             "how often this loop runs is not known before the program runs; its "
+
                             "condition must compare a counter with constant start, step and end");
             if (test <= 0)
                 break;
@@ -71,7 +74,7 @@ void expand_while(struct expand *expand, const struct typed_instruction *at, str
     *result = state;
 }
 
-/* All branches are evaluated, and their results selected from. */
+/* All branches are evaluated, and one of their results is selected. */
 static void select_branch(struct expand *expand, const struct typed_instruction *at,
                           const struct value *branches, struct value *result)
 {
@@ -85,7 +88,7 @@ static void select_branch(struct expand *expand, const struct typed_instruction 
         struct value chosen = expand_make_value(&expand->frame->memory, result->count);
         for (uint32_t k = 0; k < result->count && !ir->failed; k++) {
             if (branches[i].count != result->count) {
-                expand_fail(expand, at, "its branches differ in what they give");
+                expand_fail(expand, at, "its branches give different types");
                 return;
             }
             struct ir_type type = *ir_type_of(ir, result->leaves[k]);
@@ -96,6 +99,8 @@ static void select_branch(struct expand *expand, const struct typed_instruction 
     }
 }
 
+/* If the index is known, only that branch is expanded; HLO counts an index out of range as the last
+ * branch. Otherwise all branches are computed and one result is selected. */
 void expand_conditional(struct expand *expand, const struct typed_instruction *at,
                         struct value *result)
 {
@@ -173,8 +178,8 @@ void expand_token(struct expand *expand, const struct typed_instruction *at, str
     *result = expand_make_value(&expand->frame->memory, 0);
 }
 
-/* Those that say where values are, not what. The last four have the shape of a shard on one side
- * and that of the whole on the other; the program of one core has shards only. */
+/* Calls that say where values are, not what they are. The last four have the shape of a shard on
+ * one side and of the whole on the other; the program of one core has shards only. */
 static const char *const annotations[] = {
     "Sharding",
     "xla.sdy.FuncResultSharding",

@@ -1,6 +1,6 @@
 /*
  * Dots and convolutions. A convolution is a dot of the kernel with the input's windows, which are
- * slices of the padded input, put side by side.
+ * slices of the padded input, placed side by side.
  */
 #include "neuron/compiler/hlo/expand.h"
 
@@ -120,8 +120,8 @@ static bool measure(struct ir *ir, uint32_t input, uint32_t kernel, struct convo
     return true;
 }
 
-/* Windows [batch, positions, places, feature]. They are slices for each place in the window, of all
- * positions, or for each position, of the whole window, whichever are fewer. */
+/* Windows [batch, positions, places, feature]. They are made of one slice per place in the window,
+ * over all positions, or of one slice per position, over the whole window, whichever are fewer. */
 static uint32_t windows_of(struct ir *ir, uint32_t input, const struct convolution *with)
 {
     const struct window *window = &with->window;
@@ -171,6 +171,8 @@ static uint32_t kernel_of(struct ir *ir, uint32_t kernel, const struct convoluti
     return ir_reshape(ir, ir_slice(ir, kernel, start, step, type.size), 4, size);
 }
 
+/* The window and group numbers come from the file and are checked before they size anything. At
+ * most one kind of groups may exceed 1, as in HLO; it becomes the batch dimension of the dot. */
 uint32_t expand_convolution(struct expand *expand, const struct typed_instruction *at,
                             const uint32_t *args)
 {
@@ -187,7 +189,8 @@ uint32_t expand_convolution(struct expand *expand, const struct typed_instructio
     if (!measure(ir, input, kernel, &with))
         return expand_fail(expand, at, "its window does not match its operands");
     if (with.places > EXPAND_WINDOW && with.positions > EXPAND_WINDOW)
-        return expand_fail(expand, at, "windows of more than %d elements at as many places",
+        return expand_fail(expand, at,
+                           "windows of more than %d elements at more than as many positions",
                            EXPAND_WINDOW);
     struct ir_type in = *ir_type_of(ir, input), of = *ir_type_of(ir, kernel);
     uint32_t features = with.feature_groups, batches = with.batch_groups;

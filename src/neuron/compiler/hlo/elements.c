@@ -89,7 +89,8 @@ uint32_t expand_reduce_precision(struct expand *expand, const struct typed_instr
                          : exponent == 8 && mantissa == 23 ? DTYPE_FP32
                                                            : DTYPE_NONE;
     if (through == DTYPE_NONE || !ir_is_float(&type))
-        return expand_fail(expand, at, "a precision of %d exponent and %d mantissa bits",
+        return expand_fail(expand, at,
+                           "a precision of %d exponent and %d mantissa bits is not supported",
                            (int)exponent, (int)mantissa);
     return ir_convert(ir, ir_convert(ir, args[0], through, false), type.dtype, false);
 }
@@ -118,7 +119,7 @@ static int64_t integer_at(const uint8_t *data, const struct ir_type *type)
     return (int64_t)(bits << shift) >> shift;
 }
 
-/* Of FP32, BF16 and FP16; others have their bytes kept. */
+/* For FP32, BF16 and FP16; other types keep their bytes. */
 static bool float_at(const uint8_t *data, const struct ir_type *type, double *number)
 {
     uint32_t bits = 0;
@@ -134,7 +135,7 @@ static bool float_at(const uint8_t *data, const struct ir_type *type, double *nu
     uint32_t exponent = bits >> 10 & 31;
     if (type->dtype != DTYPE_FP16 || exponent == 31)
         return false;
-    /* In the fields of FP32 the number is smaller by the difference of the exponents' biases. */
+    /* In FP32's fields the number is smaller by the difference of the exponents' biases. */
     uint32_t wide = (bits & 0x7FFF) << 13 | (bits & 0x8000) << 16;
     memcpy(&value, &wide, sizeof value);
     *number = (double)value * 0x1p112;

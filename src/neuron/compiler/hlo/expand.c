@@ -52,7 +52,7 @@ struct value expand_make_value(struct arena *memory, uint32_t count)
     return value;
 }
 
-/* What a builder gave must be what the file says. */
+/* A builder's result must have the type that the file states. */
 static void check_type(struct expand *expand, const struct typed_instruction *at, uint32_t node)
 {
     if (expand->ir->failed || node == IR_NONE)
@@ -67,13 +67,15 @@ static void check_type(struct expand *expand, const struct typed_instruction *at
                     ir_type_text(&at->shape.type, right));
 }
 
+/* Handles all operations from arrays to one array. The result's type is compared with the file's,
+ * so that a wrong builder cannot go unnoticed. */
 static void run_array(struct expand *expand, const struct typed_instruction *at,
                       const struct operation *operation, struct value *result)
 {
     ARRAY(uint32_t) args = {0};
     bool ok = at->shape.kind == SHAPE_ARRAY;
     if (!ok)
-        expand_fail(expand, at, "its shape is no array");
+        expand_fail(expand, at, "its shape is not an array");
     for (uint32_t i = 0; ok && i < at->operand_count; i++) {
         const struct typed_instruction *from =
             &expand->frame->computation->instructions.items[at->operands[i]];
@@ -82,7 +84,7 @@ static void run_array(struct expand *expand, const struct typed_instruction *at,
         if (ok)
             *array_push(&args) = value.leaves[0];
         else
-            expand_fail(expand, at, "operand %u is no array", i);
+            expand_fail(expand, at, "operand %u is not an array", i);
     }
     if (ok) {
         expand->ir->origin = expand_origin(expand, at);
@@ -102,7 +104,7 @@ static bool may_run(struct expand *expand, struct typed_instruction *at,
                     "%d instructions or %d operations",
                     EXPAND_STEPS, EXPAND_NODES);
     else if (at->shape.kind == SHAPE_UNSUPPORTED && at->shape.primitive == 0)
-        expand_fail(expand, at, "an array of more than %d dimensions", IR_RANK);
+        expand_fail(expand, at, "it has an array of more than %d dimensions", IR_RANK);
     else if (at->shape.kind == SHAPE_UNSUPPORTED)
         expand_fail(expand, at, "values of type %s are not supported",
                     typed_shape_primitive(&at->shape));
@@ -140,6 +142,8 @@ static void run_instruction(struct expand *expand, struct typed_instruction *at,
     }
 }
 
+/* The values of a frame die with it; only the result is copied to the caller's memory. Instructions
+ * the result does not depend on are skipped. */
 static bool run_computation(struct expand *expand, struct frame *frame, const struct value *args,
                             struct value *result, struct arena *memory)
 {
@@ -168,6 +172,8 @@ static bool run_computation(struct expand *expand, struct frame *frame, const st
     return !expand->ir->failed;
 }
 
+/* Recursion is bounded by EXPAND_DEPTH, since a file may contain computations that call themselves.
+ * Arguments are checked by their number of arrays; types are checked where they are used. */
 static bool call(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                  const struct value *args, uint32_t count, const struct ir_type *lift,
                  struct value *result)
@@ -184,7 +190,8 @@ static bool call(struct expand *expand, const struct typed_instruction *at, uint
         uint32_t leaves =
             computation->instructions.items[computation->parameters[i]].shape.leaf_count;
         if (args[i].count != leaves)
-            expand_fail(expand, at, "operand %u is not what the computation it calls takes", i);
+            expand_fail(expand, at,
+                        "operand %u does not match the parameter of the computation it calls", i);
     }
     if (expand->ir->failed)
         return false;
@@ -212,7 +219,7 @@ bool expand_apply(struct expand *expand, const struct typed_instruction *at, uin
     struct value values[2 * IR_RANK];
     uint32_t leaves[2 * IR_RANK];
     if (count > 2 * IR_RANK) {
-        expand_fail(expand, at, "a reduction of more than %d arrays", IR_RANK);
+        expand_fail(expand, at, "it reduces more than %d arrays", IR_RANK);
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -222,6 +229,8 @@ bool expand_apply(struct expand *expand, const struct typed_instruction *at, uin
     return call(expand, at, callee, values, count, &shape, result);
 }
 
+/* Parameters that are shards of arrays have the shard's type, as a core's program has shards only.
+ * Errors of the builder get the instruction's name here. */
 static void make_parameters(struct expand *expand, struct value *args, struct arena *memory)
 {
     const struct typed_computation *entry =
@@ -266,6 +275,8 @@ static void make_outputs(struct ir *ir, const struct value *result)
         ir_fail(ir, "the module has no result");
 }
 
+/* Owns everything that lives as long as the expansion: scopes, ids, parameter types. The result is
+ * in ir alone. */
 static void expand_module(struct expand *expand)
 {
     struct ir *ir = expand->ir;

@@ -1,7 +1,7 @@
 /*
  * From HLO instructions to the compiler's internal form. Computations are evaluated as a program
- * would be, with nodes as values: calls and loops are expanded by that, and integers that are known
- * stay known, so that loops end.
+ * would be, with nodes as values: this expands calls and loops, and known integers stay known, so
+ * that loops end.
  */
 #ifndef KYMO_NEURON_COMPILER_HLO_EXPAND_H
 #define KYMO_NEURON_COMPILER_HLO_EXPAND_H
@@ -9,19 +9,19 @@
 #include "neuron/compiler/hlo/module.h"
 
 enum {
-    EXPAND_DEPTH = 64,      /* of calls in calls */
-    EXPAND_STEPS = 1 << 20, /* instructions evaluated, each iteration of a loop by itself */
+    EXPAND_DEPTH = 64,      /* of nested calls */
+    EXPAND_STEPS = 1 << 20, /* instructions evaluated, counting each iteration of a loop */
     EXPAND_NODES = 1 << 19, /* operations in the result */
-    EXPAND_WINDOW = 4096,   /* slices that one convolution or window is made of */
+    EXPAND_WINDOW = 4096,   /* slices in one convolution or window */
 };
 
-/* What an instruction gives: the nodes of the arrays in its shape, in order. */
+/* An instruction's result: the nodes of the arrays in its shape, in order. */
 struct value {
     uint32_t count;
     uint32_t *leaves;
 };
 
-/* A computation that is being evaluated. */
+/* A computation being evaluated. */
 struct frame {
     const struct typed_computation *computation;
     struct value *values;       /* of each instruction */
@@ -31,7 +31,7 @@ struct frame {
     struct arena memory;
 };
 
-/* A call: what is before the op_names of the computation it calls, and its place in the source. */
+/* A call: the prefix for op_names of the computation it calls, and its position in the source. */
 struct scope {
     const char *name, *file;
     uint32_t line, frame;
@@ -45,10 +45,11 @@ struct expand {
     uint64_t steps;
     bool is_explained; /* the error names its instruction */
     ARRAY(struct scope) scopes;
-    struct idmap scope_ids;         /* by caller's scope and instruction */
-    struct idmap origin_ids;        /* by scope and instruction */
-    struct idmap constants;         /* nodes of constants, by instruction */
-    struct ir_type *parameter_type; /* of the entry's parameters, where it is not the file's */
+    struct idmap scope_ids;  /* by caller's scope and instruction */
+    struct idmap origin_ids; /* by scope and instruction */
+    struct idmap constants;  /* nodes of constants, by instruction */
+    struct ir_type
+        *parameter_type; /* of the entry's parameters, where it differs from the file's */
     bool *has_parameter_type;
 };
 
@@ -67,7 +68,7 @@ struct operation {
 extern const struct operation expand_operations[];
 extern const uint32_t expand_operation_count;
 
-/* Fails with the instruction's name and place; returns IR_NONE. */
+/* Fails with the instruction's name and position; returns IR_NONE. */
 uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
 const struct operation *expand_operation(const struct typed_instruction *at);
@@ -86,7 +87,7 @@ bool expand_apply(struct expand *expand, const struct typed_instruction *at, uin
 uint32_t expand_scope(struct expand *expand, const struct typed_instruction *at);
 uint32_t expand_origin(struct expand *expand, const struct typed_instruction *at);
 
-/* fold.c: the same as the builders, but what is known stays known. */
+/* fold.c: the same as the builders, but known values stay known. */
 bool fold_integer(const struct ir *ir, uint32_t node, int64_t *value);
 bool fold_number(const struct ir *ir, uint32_t node, double *value);
 /* All elements equal to those of a splat node, in another shape. */
@@ -125,9 +126,9 @@ bool expand_reduced_operands(struct expand *expand, const struct typed_instructi
 /* Combines tensors of equal shape by a computation: `count` in a, in b and in the result. */
 bool expand_combine(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                     const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result);
-/* What a computation of two scalars does, when it is one operation; else ALU_NONE. */
+/* The operation of a computation of two scalars that has only one; otherwise ALU_NONE. */
 enum alu expand_monoid(const struct expand *expand, uint32_t callee);
-/* The scalar that changes nothing, combined with any number of that type. */
+/* The identity: combined with any number of that type, it changes nothing. */
 uint32_t expand_monoid_identity(struct ir *ir, enum alu alu, const struct ir_type *type);
 /* window.c */
 expand_value expand_reduce_window;

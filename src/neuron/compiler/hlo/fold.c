@@ -1,6 +1,6 @@
 /*
- * Constant folding: of integers, and of views of constants whose elements are all equal. It is what
- * makes loop counters and the starts of slices known.
+ * Constant folding of integers, and of views of constants whose elements are all equal. This makes
+ * loop counters and the starts of slices known.
  */
 #include "neuron/compiler/hlo/expand.h"
 
@@ -35,7 +35,7 @@ static uint32_t fold_splat(struct ir *ir, uint32_t node, struct ir_type shape)
                                   : ir_integer(ir, shape, at->integer);
 }
 
-/* As the integer is after it was stored as that type. */
+/* The integer as it reads after being stored as that type. */
 static int64_t wrapped(uint64_t value, const struct ir_type *type)
 {
     switch (type->dtype) {
@@ -56,6 +56,8 @@ static int64_t wrapped(uint64_t value, const struct ir_type *type)
     }
 }
 
+/* Separate from the arithmetic because comparisons give a boolean, not a number of the operands'
+ * type. False for every other operation. */
 static bool compared(enum alu alu, int64_t a, int64_t b, bool *result)
 {
     switch (alu) {
@@ -132,7 +134,7 @@ uint32_t fold_binary(struct ir *ir, enum alu alu, uint32_t a, uint32_t b)
     const struct ir_type *other = ir_type_of(ir, b);
     bool is_true;
     uint64_t result;
-    /* Of the widest unsigned integers, and of types that do not match, the builder knows more. */
+    /* The widest unsigned integers, and types that do not match, are left to the builder. */
     if (type.is_bool || type.dtype == DTYPE_UINT64 || type.dtype != other->dtype ||
         !ir_same_shape(&type, other))
         return ir_binary(ir, alu, a, b);

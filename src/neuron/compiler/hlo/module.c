@@ -1,6 +1,6 @@
 /*
- * From an HLO module as it is in the file to one in the compiler's types: what is missing or out of
- * order is refused.
+ * From an HLO module as in the file to one in the compiler's types: modules with anything missing
+ * or out of order are refused.
  */
 #include "neuron/compiler/hlo/module.h"
 
@@ -19,7 +19,7 @@ static bool type_operands(struct typed_module *module, const struct hlo_instruct
     for (uint32_t i = 0; i < to->operand_count; i++) {
         if (from->operands[i] == HLO_NONE)
             return error_set(err,
-                             "instruction %.*s: operand %u is no earlier instruction of its "
+                             "instruction %.*s: operand %u is not an earlier instruction of its  "
                              "computation",
                              (int)to->name.size, to->name.data, i);
         to->operands[i] = from->operands[i] - first;
@@ -27,6 +27,8 @@ static bool type_operands(struct typed_module *module, const struct hlo_instruct
     return true;
 }
 
+/* Names and lists still point into the file's module, which lives inside the typed one. References
+ * that lead nowhere are refused here, so that later code need not check. */
 static bool type_instruction(struct typed_module *module, const struct hlo_instruction *from,
                              struct typed_instruction *to, struct error *err)
 {
@@ -48,10 +50,10 @@ static bool type_instruction(struct typed_module *module, const struct hlo_instr
         .operation = IR_NONE,
     };
     if (!typed_shape_of(&module->memory, &from->shape, &to->shape))
-        return fail_at(err, to->name, ": its shape is not sound");
+        return fail_at(err, to->name, ": its shape is invalid");
     for (uint32_t i = 0; i < to->callee_count; i++)
         if (to->callees[i] == HLO_NONE)
-            return fail_at(err, to->name, " calls a computation that is not there");
+            return fail_at(err, to->name, "  calls a computation that does not exist");
     return type_operands(module, from, to, err);
 }
 

@@ -36,7 +36,7 @@ struct typed_instruction {
     int64_t parameter, tuple_index;
     struct pb_reader bytes;
     bool is_needed;     /* its computation's result depends on it */
-    uint32_t operation; /* how it is lowered: index of a table, or IR_NONE when not looked up */
+    uint32_t operation; /* how it is lowered: index in a table, IR_NONE until it is looked up */
 };
 
 struct typed_computation {
@@ -62,7 +62,7 @@ bool typed_module_read(struct typed_module *module, const uint8_t *bytes, size_t
                        struct ir *ir, struct error *err);
 void typed_module_free(struct typed_module *module);
 
-/* False when the shape is of no size the compiler has. */
+/* False when the compiler does not support the shape's size. */
 bool typed_shape_of(struct arena *memory, const struct hlo_shape *from, struct typed_shape *shape);
 /* "f64" */
 const char *typed_shape_primitive(const struct typed_shape *shape);

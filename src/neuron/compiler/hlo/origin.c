@@ -1,6 +1,6 @@
 /*
  * Where operations come from: the framework's name path of each instruction, as the layer and the
- * operator, and its place in the source.
+ * operator, and its position in the source.
  */
 #include "neuron/compiler/hlo/expand.h"
 
@@ -31,7 +31,7 @@ static const char *copied(struct ir *ir, struct text text)
     return arena_copy_text(&ir->memory, text.data, text.size);
 }
 
-/* An instruction without a place of its own has that of the call it is in. */
+/* An instruction without a position of its own has that of the call it is in. */
 static struct scope place_of(struct expand *expand, uint32_t scope,
                              const struct typed_instruction *at)
 {
@@ -54,7 +54,7 @@ uint32_t expand_scope(struct expand *expand, const struct typed_instruction *at)
     uint32_t known = idmap_get(&expand->scope_ids, key);
     if (known != IDMAP_NONE)
         return known;
-    /* A path that grows at each level of a deep call says no more than its beginning. */
+    /* A path that grows at each level of a deep call adds nothing after its beginning. */
     const char *name = full_name(expand, scope, at->op_name);
     if (strlen(name) > 4096)
         return scope;
@@ -66,7 +66,7 @@ uint32_t expand_scope(struct expand *expand, const struct typed_instruction *at)
     return index;
 }
 
-/* "jvp(block0)" is block0; "jit(f)" and the parts of control flow are no layers. */
+/* "jvp(block0)" is block0; "jit(f)" and the parts of control flow are not layers. */
 static struct text layer_of(struct text part)
 {
     static const char *const wrappers[] = {"jvp(", "transpose(", "vmap(", "remat(", "checkpoint("};

@@ -1,7 +1,7 @@
 /*
  * Reductions. A computation that is one operation becomes a reduction of the internal form; any
- * other one is applied to pairs of neighbors until one element is left: it may be grouped in any
- * way, but its operands must stay in order, as it need not be commutative.
+ * other is applied to pairs of neighbors until one element is left: elements may be grouped in any
+ * way, but stay in order, as the computation need not be commutative.
  */
 #include "neuron/compiler/hlo/expand.h"
 
@@ -26,6 +26,8 @@ enum alu expand_monoid(const struct expand *expand, uint32_t callee)
     return is_commutative ? alu : ALU_NONE;
 }
 
+/* A computation of one known operation becomes one instruction; any other is expanded for whole
+ * tensors, with `count` accumulators followed by as many values. */
 bool expand_combine(struct expand *expand, const struct typed_instruction *at, uint32_t callee,
                     const uint32_t *a, const uint32_t *b, uint32_t count, uint32_t *result)
 {
@@ -37,7 +39,7 @@ bool expand_combine(struct expand *expand, const struct typed_instruction *at, u
         return !expand->ir->failed;
     }
     if (count > IR_RANK) {
-        expand_fail(expand, at, "a reduction of more than %d arrays", IR_RANK);
+        expand_fail(expand, at, "it reduces more than %d arrays", IR_RANK);
         return false;
     }
     memcpy(both, a, count * sizeof *a);
@@ -85,8 +87,8 @@ static bool is_identity(struct ir *ir, enum alu alu, uint32_t init)
     return ir_is_float(&a->type) ? a->number == b->number : a->integer == b->integer;
 }
 
-/* The reduction of elements [0, size) of the first dimension, which is dropped. Elements without a
- * neighbor are combined among themselves, and are behind all others. */
+/* The reduction of elements [0, size) of the first dimension, which is dropped. Elements left
+ * without a neighbor are combined among themselves, and come last. */
 static bool combine_neighbors(struct expand *expand, const struct typed_instruction *at,
                               uint32_t *values, uint32_t count)
 {

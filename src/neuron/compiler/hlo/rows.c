@@ -53,7 +53,7 @@ static uint32_t component(struct ir *ir, const struct rows *rows, uint32_t which
     type.size[type.rank - 1] = 1;
     uint32_t part = fold_slice(ir, rows->indices, start, step, type.size);
     part = fold_reshape(ir, part, rows->batch.rank, rows->batch.size);
-    /* So that no bound is beyond the type. */
+    /* So that no bound exceeds the type. */
     if (!ir->failed && ir_type_of(ir, part)->dtype != DTYPE_INT32)
         part = fold_convert(ir, part, ir_with_dtype(rows->batch, DTYPE_INT64, false));
     return part;
@@ -65,7 +65,7 @@ static uint32_t with_integer(struct ir *ir, enum alu alu, uint32_t value, int64_
                       : fold_binary(ir, alu, value, ir_integer(ir, *ir_type_of(ir, value), number));
 }
 
-/* Each index, clamped so that its window lies inside, and whether it did so before. */
+/* Each index, clamped so that its window lies inside, and whether it was inside before. */
 static void clamp_indices(struct ir *ir, struct rows *rows, bool wants_inside)
 {
     rows->inside = IR_NONE;
@@ -175,6 +175,8 @@ uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table)
     return ir_transpose(ir, ir_reshape(ir, table, rows->table.rank, size), back);
 }
 
+/* The row's number is the mixed-radix number of its indices, innermost last. Known parts are
+ * folded, so that a gather by constants stays constant. */
 uint32_t rows_which(struct ir *ir, const struct rows *rows)
 {
     uint32_t sum = ir_integer(ir, rows->numbers, 0);
@@ -234,6 +236,8 @@ static bool list_of(struct pb_reader in, uint32_t number, uint32_t limit, uint8_
     return ok;
 }
 
+/* Only checks that each list is well-formed; rows_prepare checks that the lists fit together and
+ * match the shapes. */
 bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank)
 {
     uint8_t dropped[IR_RANK];
@@ -254,12 +258,15 @@ bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank)
         rows->is_dropped[dropped[i]] = true;
     for (uint32_t i = 0; i < pairs; i++)
         rows->is_dropped[rows->table_batching[i]] = true;
-    /* Windows are told in increasing order, each once. */
+    /* Window dimensions are listed in increasing order, each once. */
     for (uint32_t i = 1; i < rows->offset_count; i++)
         ok &= rows->offset[i] > rows->offset[i - 1];
     return ok;
 }
 
+/* The table becomes [rows, elements], the rows are fetched by number, and dimensions are put back
+ * in the order of the result. Sizes of 1 are dropped on the way and restored by the last
+ * reshape. */
 uint32_t expand_gather(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {

@@ -1,6 +1,6 @@
 /*
- * Gathers and scatters as accesses to rows of a table: the dimensions that are indexed come first
- * and are one, and an index tells a row of it.
+ * Gathers and scatters as accesses to rows of a table: the indexed dimensions come first, merged
+ * into one, and an index selects a row of it.
  */
 #ifndef KYMO_NEURON_COMPILER_HLO_ROWS_H
 #define KYMO_NEURON_COMPILER_HLO_ROWS_H
@@ -8,17 +8,17 @@
 #include "neuron/compiler/hlo/expand.h"
 
 struct rows {
-    /* As the instruction says. */
+    /* From the instruction. */
     struct ir_type table;
     uint32_t indices, vector_axis;
     uint32_t map_count, batching_count, offset_count;
     uint8_t map[IR_RANK];                                     /* table dimension of each index */
     uint8_t table_batching[IR_RANK], index_batching[IR_RANK]; /* dimensions that go together */
-    uint8_t offset[IR_RANK];  /* dimensions of the result or updates that are of the window */
+    uint8_t offset[IR_RANK];  /* dimensions of the result or updates that belong to the window */
     uint32_t window[IR_RANK]; /* sizes, of the table's dimensions */
     bool is_dropped[IR_RANK]; /* table dimension that the result or the updates do not have */
 
-    /* Worked out. Indices are [batch..], rows' numbers [batch.., windows..]. */
+    /* Derived. Indices are [batch..], rows' numbers [batch.., windows..]. */
     struct ir_type batch;
     uint32_t index[IR_RANK]; /* node of each table dimension's index, or IR_NONE: clamped */
     uint32_t inside; /* node: whether the whole window is in the table; IR_NONE: not wanted */
@@ -26,8 +26,8 @@ struct rows {
     uint32_t row_rank;
     uint32_t row_count, row_size;
     struct ir_type numbers; /* [batch.., windows..] */
-    uint8_t axis[IR_RANK];  /* of each table dimension in [batch.., windows.., others..]; IR_RANK:
-                               none, its size is 1 */
+    uint8_t axis[IR_RANK]; /* of each table dimension in [batch.., windows.., others..]; IR_RANK: no
+                              axis, its size is 1 */
 };
 
 /* Reads the dimension numbers of a gather or a scatter, which have the same fields; other_rank is

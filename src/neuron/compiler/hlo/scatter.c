@@ -1,11 +1,11 @@
 /*
- * Scatters: rows of a table get rows added, or are replaced. What lies outside of the table is left
- * out, as HLO says.
+ * Scatters: rows of a table get rows added, or are replaced. Updates outside the table are skipped,
+ * as HLO requires.
  */
 #include "neuron/compiler/hlo/rows.h"
 
 enum {
-    MAX_COMPARED = 2048, /* rows of a replacement that may fall on each other */
+    MAX_COMPARED = 2048, /* rows of a replacement that may coincide */
 };
 
 enum scatter_kind { SCATTER_OTHER, SCATTER_ADD, SCATTER_SET };
@@ -65,7 +65,7 @@ static uint32_t masked(struct ir *ir, uint32_t mask, uint32_t values)
     return fold_select(ir, fold_broadcast(ir, mask, type, first), values, ir_number(ir, type, 0));
 }
 
-/* Of rows with equal numbers the last counts. */
+/* Of rows with equal numbers, the last one counts. */
 static uint32_t last_ones(struct ir *ir, uint32_t numbers, uint32_t mask)
 {
     if (ir->failed)
@@ -82,7 +82,7 @@ static uint32_t last_ones(struct ir *ir, uint32_t numbers, uint32_t mask)
     return fold_binary(ir, ALU_AND, mask, ir_unary(ir, FUNCTION_NOT, replaced));
 }
 
-/* The sum of what falls on a row that gets one update is that update. */
+/* For a row with one update, the sum of its updates is that update. */
 static uint32_t replace_rows(struct ir *ir, uint32_t table, uint32_t numbers, uint32_t mask,
                              uint32_t updates)
 {
@@ -104,6 +104,8 @@ static uint32_t replace_rows(struct ir *ir, uint32_t table, uint32_t numbers, ui
                      ir_convert(ir, added, type.dtype, type.is_bool), table);
 }
 
+/* Updates outside the table are masked. A replacement with indices that may repeat compares all of
+ * them with each other, which is quadratic: hence MAX_COMPARED. */
 uint32_t expand_scatter(struct expand *expand, const struct typed_instruction *at,
                         const uint32_t *args)
 {
@@ -138,8 +140,9 @@ uint32_t expand_scatter(struct expand *expand, const struct typed_instruction *a
     if (count > 1 && hlo_number(at->bytes, HLO_UNIQUE_INDICES) == 0) {
         if (count > MAX_COMPARED)
             return expand_fail(expand, at,
-                               "it replaces %u rows, which may be the same; %d are the "
-                               "most",
+                               "it replaces %u rows that may coincide; at most %d are "
+
+                               "supported",
                                count, MAX_COMPARED);
         mask = last_ones(ir, numbers, mask);
     }

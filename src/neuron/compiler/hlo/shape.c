@@ -7,14 +7,14 @@
 
 enum { LAYOUT_MINOR_TO_MAJOR = 1 };
 
-/* What holds elements of the type; those that are missing have none. */
+/* The data type that holds elements of each type; types not listed have none. */
 static const uint8_t dtypes[] = {
     [1] = DTYPE_UINT8,   [2] = DTYPE_INT8,       [3] = DTYPE_INT16,      [4] = DTYPE_INT32,
     [5] = DTYPE_INT64,   [6] = DTYPE_UINT8,      [7] = DTYPE_UINT16,     [8] = DTYPE_UINT32,
     [9] = DTYPE_UINT64,  [HLO_F16] = DTYPE_FP16, [HLO_F32] = DTYPE_FP32, [HLO_BF16] = DTYPE_BF16,
     [19] = DTYPE_FP8_E5, [20] = DTYPE_FP8_E4,    [29] = DTYPE_FP8_E3,
 };
-static_assert(DTYPE_NONE == 0, "types that are not in the list have none");
+static_assert(DTYPE_NONE == 0, "types not in the list have none");
 
 const char *typed_shape_primitive(const struct typed_shape *shape)
 {
@@ -22,6 +22,8 @@ const char *typed_shape_primitive(const struct typed_shape *shape)
     return name ? name : "of an unknown type";
 }
 
+/* An unsupported element makes the tuple unsupported, not invalid: an instruction that nothing
+ * needs may have any type. */
 static bool type_elements(struct arena *memory, const struct hlo_shape *from,
                           struct typed_shape *shape)
 {

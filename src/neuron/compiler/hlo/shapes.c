@@ -8,7 +8,7 @@ enum {
     PADDING_DIMENSIONS = PB_TAG(1, PB_BYTES),
 };
 
-/* The instruction's dimensions, all below `rank`; false when there are not `count`. */
+/* The instruction's dimensions, all below `rank`; false unless there are `count`. */
 static bool dimensions_of(const struct typed_instruction *at, uint32_t count, uint32_t rank,
                           uint8_t *axes)
 {
@@ -68,7 +68,7 @@ uint32_t expand_bitcast(struct expand *expand, const struct typed_instruction *a
         &expand->frame->computation->instructions.items[at->operands[0]].shape;
     const struct typed_shape *to = &at->shape;
     if (from->type.dtype != to->type.dtype || from->type.is_bool != to->type.is_bool)
-        return expand_fail(expand, at, "a bitcast to another type");
+        return expand_fail(expand, at, "a bitcast to another type is not supported");
     uint32_t stored[IR_RANK];
     uint8_t back[IR_RANK];
     for (uint32_t i = 0; i < to->type.rank; i++) {
@@ -79,6 +79,8 @@ uint32_t expand_bitcast(struct expand *expand, const struct typed_instruction *a
     return fold_transpose(ir, fold_reshape(ir, value, to->type.rank, stored), back);
 }
 
+/* The step is limited to the slice's length: a longer stride selects the same single element, and
+ * could overflow later. */
 uint32_t expand_slice(struct expand *expand, const struct typed_instruction *at,
                       const uint32_t *args)
 {
@@ -205,7 +207,8 @@ uint32_t expand_concatenate(struct expand *expand, const struct typed_instructio
     return ir_concatenate(expand->ir, args, at->operand_count, axis[0]);
 }
 
-/* A padding that is not known, or not exact as a double, shows where a padded mask is false. */
+/* A padding value that is unknown, or not exact as a double, is selected where a padded mask is
+ * false. */
 uint32_t expand_padded(struct ir *ir, uint32_t value, uint32_t padding, const int64_t *low,
                        const int64_t *high, const int64_t *interior)
 {

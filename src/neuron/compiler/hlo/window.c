@@ -1,7 +1,7 @@
 /*
  * Windows that move over a tensor: pooling, cumulative sums, and the gradient of pooling. A
- * reduction over a window is done dimension by dimension. What a window has outside of the tensor
- * is left out: it is padded by the operation's identity, or, where that is not known, a mask tells
+ * reduction over a window is done dimension by dimension. The part of a window outside the tensor
+ * is left out: it is padded with the operation's identity or, where that is unknown, a mask tells
  * the elements from the padding. The initial value is combined with each window once, at the end.
  */
 #include "neuron/compiler/hlo/expand.h"
@@ -15,6 +15,7 @@ static int64_t at_least_one(int64_t value)
     return value == 0 ? 1 : value;
 }
 
+/* Limits every number to 31 bits, so that callers can multiply two of them without overflow. */
 bool expand_window(const struct typed_instruction *at, struct window *window)
 {
     const int64_t limit = INT32_MAX;
@@ -101,14 +102,14 @@ static bool pool_by_slices(struct pooling *pooling, const struct window *window,
     return true;
 }
 
-/* A long window is put together from windows of sizes that are powers of two. */
+/* A long window is composed of windows whose sizes are powers of two. */
 static bool pool_by_doubling(struct pooling *pooling, const struct window *window, uint32_t axis,
                              int64_t positions)
 {
     struct ir *ir = pooling->expand->ir;
     uint32_t power[IR_RANK + 1], sum[IR_RANK + 1] = {0}, a[IR_RANK + 1] = {0}, b[IR_RANK + 1] = {0};
     int64_t dilation = window->dilation[axis], done = 0, wide = 1;
-    int64_t reach = (positions - 1) * window->stride[axis] + 1; /* places that windows begin at */
+    int64_t reach = (positions - 1) * window->stride[axis] + 1; /* positions where windows begin */
     memcpy(power, pooling->values, sizeof power);
     for (;;) {
         if (window->size[axis] & wide) {
@@ -134,7 +135,7 @@ static bool pool_dimension(struct pooling *pooling, const struct window *window,
     int64_t length = ir_type_of(pooling->expand->ir, pooling->values[0])->size[axis];
     int64_t span = (window->size[axis] - 1) * window->dilation[axis] + 1;
     if (span > length) {
-        expand_fail(pooling->expand, pooling->at, "a window that is larger than the tensor");
+        expand_fail(pooling->expand, pooling->at, "its window is larger than the tensor");
         return false;
     }
     int64_t positions = (length - span) / window->stride[axis] + 1;
@@ -203,8 +204,8 @@ void expand_reduce_window(struct expand *expand, const struct typed_instruction 
     }
     if (!begin_pooling(&pooling, &window, arrays))
         return;
-    /* From the last one on, elements are combined in their order, which matters to some operations.
-     */
+    /* Starting from the last one, elements are combined in order, which matters to some
+     * operations. */
     for (uint32_t i = window.rank; i-- > 0;)
         if ((window.size[i] > 1 || window.stride[i] > 1) && !pool_dimension(&pooling, &window, i))
             return;
@@ -269,6 +270,8 @@ static uint32_t selected(struct expand *expand, const struct typed_instruction *
     return which;
 }
 
+/* First finds which place of each window was selected, then adds the source for one place at a
+ * time: there is no instruction that scatters by such a choice. */
 uint32_t expand_select_and_scatter(struct expand *expand, const struct typed_instruction *at,
                                    const uint32_t *args)
 {
@@ -284,11 +287,11 @@ uint32_t expand_select_and_scatter(struct expand *expand, const struct typed_ins
                    window.base_dilation[i] == 1;
     }
     if (!is_sound || places > EXPAND_WINDOW)
-        return expand_fail(expand, at,
-                           "a window that is padded, dilated, or has more than %d places",
+        return expand_fail(expand, at, "its window is padded, dilated, or has more than %d places",
                            EXPAND_WINDOW);
     if (expand_monoid(expand, at->callees[1]) != ALU_ADD)
-        return expand_fail(expand, at, "what it scatters is not added");
+        return expand_fail(expand, at,
+                           "it combines scattered values by something other than addition");
     uint32_t which = selected(expand, at, args[0], &window, &source, places);
     uint32_t sum = fold_fill(ir, args[2], whole);
     if (ir->failed)

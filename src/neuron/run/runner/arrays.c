@@ -40,7 +40,7 @@ bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, s
     if (!file_open(&file, path, err))
         return false;
     struct npy array = {.data = file.data, .size = file.size};
-    bool ok = !npy_recognise(file.data, file.size) ||
+    bool ok = !npy_recognize(file.data, file.size) ||
               (npy_read(file.data, file.size, path, &array, err) &&
                check_type(&array, tensor, path, err));
     if (ok && array.size != tensor->size)

@@ -158,7 +158,7 @@ bool runner_run(const struct runner_options *options, struct error *err)
     struct file neff;
     if (!file_open(&neff, options->neff, err))
         return false;
-    bool ok = (neff_recognise(neff.data, neff.size) ||
+    bool ok = (neff_recognize(neff.data, neff.size) ||
                error_in_file(err, options->neff, "not a NEFF file")) &&
               run_all(options, &neff, err);
     file_close(&neff);
