@@ -15,7 +15,8 @@ LAYERS = {
     "hlo": ["base", "wire"],
     "compile": ["base", "wire", "hardware", "neff", "hlo"],
     "ntff": ["base", "wire"],
-    "device": ["base", "wire", "hardware", "neff", "ntff"],
+    "findings": ["base"],
+    "device": ["base", "wire", "hardware", "neff", "ntff", "findings"],
     "neuroncore": ["base", "wire", "hardware", "neff", "ntff"],
     "record": ["base", "events", "kymo"],  # include/kymo: its public header
     "nrt": ["base", "record", "events", "kymo", "hardware", "cores", "peers", "neff", "ntff", "neuroncore"],
@@ -29,12 +30,12 @@ LAYERS = {
     "remote": ["base", "wire", "net", "gpu"],
     "trace": ["base", "wire"],
     "import": ["base", "sql", "wire", "trace", "record", "hardware", "neff", "ntff", "device", "hlo"],
-    "analyze": ["base", "wire", "trace", "hardware"],
+    "analyze": ["base", "wire", "trace", "hardware", "findings"],
     "timeline": ["base", "wire"],
     "store": ["base", "wire", "trace", "analyze", "timeline", "hardware", "neff", "ntff", "device"],
-    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device"],
+    "export": ["base", "sql", "net", "wire", "trace", "analyze", "hardware", "neff", "ntff", "device", "findings"],
     "stats": ["base", "sql", "store", "export"],
-    "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export"],
+    "fleet": ["base", "wire", "sql", "trace", "analyze", "store", "export", "findings"],
     "tools": ["base", "wire", "sql", "store", "export", "stats", "hlo"],
     "diff": ["base", "wire", "sql", "store", "export", "stats"],
     "serve": ["base", "sql", "wire", "trace", "import", "analyze", "timeline", "store", "export", "remote", "tools", "diff", "fleet"],
@@ -44,13 +45,13 @@ LAYERS = {
     "nccom": ["base", "wire", "hardware", "neff", "launch", "runner"],
     "cli": [
         "base", "gpu", "record", "sql", "net", "wire", "trace", "import", "analyze", "timeline", "store", "export", "serve", "stats", "tools", "diff", "fleet",
-        "hardware", "neff", "ntff", "device", "compile", "runner", "nccom", "remote",
+        "hardware", "neff", "ntff", "findings", "device", "compile", "runner", "nccom", "remote",
     ],
 }
 
 PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
 CAPTURE_SIDE = {"record/lock.h", "record/wall_clock.h", "record/encode.h", "kymo/server.h"}  # what libraries inside programs share
-DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
+DEFINITIONS = {"device/metrics.def", "findings/rules.def", "findings/thresholds.h"}  # lists that headers and tables are made of
 
 
 def includes():
