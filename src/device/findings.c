@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+#define SMALL_DMA_TEXT THRESHOLD_TEXT(SMALL_DMA_BYTES)
+
 /* A part of a time, by a share that is 0 to 1. */
 static int64_t part_of(int64_t time_ps, double part, double whole)
 {
@@ -143,9 +145,8 @@ static void find_small_dma(struct device_analysis *analysis)
                       "the free dimension, join neighbouring tensors, avoid strided layouts.";
     finding->sql =
         "SELECT queue_name, variable, count(*) AS packets, sum(transfer_bytes) AS bytes, "
-        "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < " THRESHOLD_TEXT(
-            SMALL_DMA_BYTES) " GROUP BY "
-                             "ALL ORDER BY time_ns DESC";
+        "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < " SMALL_DMA_TEXT
+        " GROUP BY ALL ORDER BY time_ns DESC";
     show(finding, &gathered->small, "longest small packet");
 }
 

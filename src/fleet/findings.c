@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 /* Thresholds in queries. */
-#define EXPLAINED    THRESHOLD_TEXT(EXPLAINED_SHARE)
-#define DRIFT_FIT    THRESHOLD_TEXT(DRIFT_FIT_SHARE)
-#define DRIFT_BLOCKS THRESHOLD_TEXT(MIN_DRIFT_BLOCKS)
-#define DRIFT_CHANGE THRESHOLD_TEXT(MIN_DRIFT_SHARE)
-#define IMBALANCE    THRESHOLD_TEXT(IMBALANCE_FACTOR)
+#define EXPLAINED_TEXT    THRESHOLD_TEXT(EXPLAINED_SHARE)
+#define DRIFT_FIT_TEXT    THRESHOLD_TEXT(DRIFT_FIT_SHARE)
+#define DRIFT_BLOCKS_TEXT THRESHOLD_TEXT(MIN_DRIFT_BLOCKS)
+#define DRIFT_CHANGE_TEXT THRESHOLD_TEXT(MIN_DRIFT_SHARE)
+#define IMBALANCE_TEXT    THRESHOLD_TEXT(IMBALANCE_FACTOR)
 
 const char *run_finding_time(double ns, char text[static QUANTITY_SIZE])
 {
@@ -138,7 +138,7 @@ static const char outlier_query[] =
     "s.step FROM Step AS s JOIN LaneStep AS x ON x.step = s.step JOIN blocks AS b ON b.rank = "
     "x.rank "
     "AND b.device_idx = x.device_idx AND b.block = s.block WHERE s.is_outlier AND x.excess_ns - "
-    "b.usual_excess_ns > " EXPLAINED
+    "b.usual_excess_ns > " EXPLAINED_TEXT
     " * (s.median_ns - s.usual_ns)), unexplained AS (SELECT * FROM Step "
     "WHERE "
     "is_outlier AND step NOT IN (SELECT step FROM explained)) SELECT count(*) AS outliers, "
@@ -176,8 +176,8 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
 
 static const char drift_query[] =
     "SELECT change_ns, initial_ns, fit, blocks, min(first_step) AS first_step, max(last_step) AS "
-    "last_step FROM Drift WHERE blocks >= " DRIFT_BLOCKS " AND fit >= " DRIFT_FIT
-    " AND abs(change_ns) >= " DRIFT_CHANGE " * initial_ns "
+    "last_step FROM Drift WHERE blocks >= " DRIFT_BLOCKS_TEXT " AND fit >= " DRIFT_FIT_TEXT
+    " AND abs(change_ns) >= " DRIFT_CHANGE_TEXT " * initial_ns "
     "GROUP BY change_ns, initial_ns, fit, blocks";
 
 static bool add_drift(void *context, const struct sql_result *result, size_t row)
@@ -208,7 +208,8 @@ static const char imbalance_query[] =
     "program) SELECT max(own_ns) AS longest_ns, min(own_ns) AS shortest_ns, sum(own_ns * lanes) / "
     "sum(lanes) AS mean_ns, max_by(program, own_ns) AS program, max_by(first_rank, own_ns) AS "
     "first_rank, max_by(last_rank, own_ns) AS last_rank, max_by(lanes, own_ns) AS lanes, count(*) "
-    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > " IMBALANCE " * min(own_ns)";
+    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > " IMBALANCE_TEXT
+    " * min(own_ns)";
 
 static bool add_imbalance(void *context, const struct sql_result *result, size_t row)
 {
