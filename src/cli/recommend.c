@@ -40,7 +40,7 @@ struct recommend_options {
     unsigned long jobs;
 };
 
-static bool print(const finding_list *findings, const char *profile,
+static bool print(const struct findings *findings, const char *profile,
                   const struct recommend_options *options, struct error *err)
 {
     struct output out;
@@ -60,17 +60,14 @@ static bool print_profile(const char *directory, const char *profile,
 {
     struct sql_database *database = NULL;
     struct sql_connection *connection = NULL;
-    finding_list findings = {0};
-    struct arena texts = {0};
+    struct findings findings = {0};
     bool ok = sql_open(&database, directory, err) && sql_connect(&connection, database, err) &&
-              findings_read(connection, &findings, &texts, err) &&
-              print(&findings, profile, options, err);
+              findings_read(connection, &findings, err) && print(&findings, profile, options, err);
     if (connection)
         sql_disconnect(connection);
     if (database)
         sql_close(database);
-    array_free(&findings);
-    arena_free(&texts);
+    findings_free(&findings);
     return ok;
 }
 

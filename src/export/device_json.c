@@ -428,7 +428,7 @@ static void put_warnings(struct writer *writer)
         writer->options->tracks_memory ? device_scratchpad_warning(writer->profile) : NULL;
     if (tracker)
         json_text(json, text_of(tracker));
-    const struct device_finding *finding;
+    const struct finding *finding;
     array_each (finding, &writer->analysis->findings)
         json_text(json, text_of(finding->text));
     json_close(json, ']');

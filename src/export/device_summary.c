@@ -363,18 +363,18 @@ static void put_path(const struct device_analysis *analysis, struct output *out)
     output_char(out, '\n');
 }
 
-static void put_evidence(const struct device_analysis *analysis,
-                         const struct device_evidence *evidence, struct output *out)
+static void put_evidence(const struct device_analysis *analysis, const struct evidence *evidence,
+                         struct output *out)
 {
     char from[QUANTITY_SIZE], to[QUANTITY_SIZE], item[256];
     output_format(out, "- %s: %s to %s", evidence->label,
                   format_ps((double)evidence->from_ps, from),
                   format_ps((double)evidence->to_ps, to));
     if (analysis->sums.executions > 1)
-        output_format(out, " of execution %u", evidence->execution);
+        output_format(out, " of execution %u", evidence->item.execution);
     if (evidence->item.kind != ITEM_NONE) {
-        size_t size = device_item_text(analysis->profile->program, evidence->item, evidence->part,
-                                       item, sizeof item);
+        size_t size = device_item_text(analysis->profile->program, device_item_of(evidence),
+                                       evidence->item.part, item, sizeof item);
         output_text(out, ", ");
         put_printable(out, (struct text){item, size});
     }
@@ -399,13 +399,13 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
     if (analysis->findings.count == 0)
         output_text(out, "No findings.\n");
     for (size_t i = 0; i < analysis->findings.count; i++) {
-        const struct device_finding *finding = &analysis->findings.items[i];
+        const struct finding *finding = &analysis->findings.items[i];
         output_format(out, "## %zu. %s\n\n", i + 1, finding->title);
-        if (finding->gain_ps > 0)
-            output_format(out, "Up to **%s** can be gained, %.1f %% of the time.  ",
-                          format_ps((double)finding->gain_ps, gain), 100 * finding->share);
+        if (finding->cost_ps > 0)
+            output_format(out, "Up to **%s** can be gained, %.1f %% of the time. ",
+                          format_ps((double)finding->cost_ps, gain), 100 * finding->share);
         else
-            output_text(out, "No gain by itself: not on the critical path.  ");
+            output_text(out, "No gain by itself: not on the critical path. ");
         put_printable(out, text_of(finding->text));
         output_format(out, "\n\n**To try:** %s\n\n", finding->advice);
         for (size_t k = 0; k < finding->evidence_count; k++)

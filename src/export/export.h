@@ -18,17 +18,18 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
 /* The same as one JSON object, with all rows of the rankings. */
 void export_summary_json(const struct analysis *analysis, bool pretty, struct output *out);
 
-/* Findings, with what to do about them: of an analysis, or of a processed profile, whose texts live
- * in the arena. */
+/* Findings, with what to do about them: of an analysis, or of a processed profile. */
 struct findings_options {
     const char *profile; /* name of the processed profile that links refer to; NULL: no links */
     const char *address; /* of the server that has it */
 };
-void export_findings_text(const finding_list *findings, const struct findings_options *options,
+void export_findings_text(const struct findings *findings, const struct findings_options *options,
                           const struct text_style *style, struct output *out);
-void export_findings_json(const finding_list *findings, struct output *out);
-bool findings_read(struct sql_connection *connection, finding_list *findings, struct arena *arena,
-                   struct error *err);
+void export_findings_json(const struct findings *findings, struct output *out);
+/* Those of a profile's tables. */
+bool findings_read(struct sql_connection *connection, struct findings *findings, struct error *err);
+/* Writes words into lines of a width, each after `indent` blanks. */
+void export_wrapped(struct output *out, size_t width, size_t indent, struct text text);
 
 /* The contents of a profile (hosts, planes, lines, counts, versions), as text and as JSON. */
 /* A device profile beside the capture: an NTFF file. */

@@ -1,18 +1,18 @@
 /*
  * Findings as text and as JSON.
  */
+#include "analyze/findings/thresholds.h"
 #include "export/describe.h"
 #include "export/lines.h"
 
 #include <stdlib.h>
 
-/* Writes words into lines of the style's width, each after `indent` blanks. */
-static void put_wrapped(struct output *out, const struct text_style *style, size_t indent,
-                        const char *text)
+void export_wrapped(struct output *out, size_t width, size_t indent, struct text text)
 {
-    size_t room = style->width > indent + 20 ? style->width - indent : 20, used = 0;
-    while (*text) {
-        size_t word = strcspn(text, " ");
+    size_t room = width > indent + 20 ? width - indent : 20, used = 0;
+    while (text.size > 0) {
+        const char *blank = memchr(text.data, ' ', text.size);
+        size_t word = blank ? (size_t)(blank - text.data) : text.size;
         if (used > 0 && used + 1 + word > room) {
             output_char(out, '\n');
             used = 0;
@@ -21,10 +21,10 @@ static void put_wrapped(struct output *out, const struct text_style *style, size
             output_format(out, "%*s", (int)indent, "");
         else
             output_char(out, ' ');
-        put_printable(out, (struct text){text, word});
+        put_printable(out, (struct text){text.data, word});
         used += (used > 0) + word;
-        text += word;
-        text += *text == ' ';
+        word += blank != NULL;
+        text = (struct text){text.data + word, text.size - word};
     }
     output_char(out, '\n');
 }
@@ -75,11 +75,14 @@ static void put_finding(const struct finding *finding, size_t number,
                   style->colored ? "\033[1m" : "", finding->title, style->colored ? "\033[0m" : "",
                   format_ps((double)finding->cost_ps, cost), 100 * finding->share,
                   finding->share_of);
-    put_wrapped(out, style, 5, finding->text);
-    put_wrapped(out, style, 5, finding->advice);
+    export_wrapped(out, style->width, 5, text_of(finding->text));
+    export_wrapped(out, style->width, 5, text_of(finding->advice));
 }
 
-static const char none[] = "none that costs 3 % or more";
+static void put_none(struct output *out, const char *indent)
+{
+    output_format(out, "%snone that costs %.0f %% or more\n", indent, 100 * MIN_SHARE);
+}
 
 void put_findings_text(const struct analysis *analysis, const struct text_style *style,
                        struct output *out)
@@ -88,10 +91,10 @@ void put_findings_text(const struct analysis *analysis, const struct text_style 
     for (size_t i = 0; i < analysis->findings.count; i++)
         put_finding(&analysis->findings.items[i], i + 1, style, out);
     if (analysis->findings.count == 0)
-        output_format(out, "  %s\n", none);
+        put_none(out, "  ");
 }
 
-void export_findings_text(const finding_list *findings, const struct findings_options *options,
+void export_findings_text(const struct findings *findings, const struct findings_options *options,
                           const struct text_style *style, struct output *out)
 {
     for (size_t i = 0; i < findings->count; i++) {
@@ -100,7 +103,7 @@ void export_findings_text(const finding_list *findings, const struct findings_op
         put_evidence_text(&findings->items[i], options, out);
     }
     if (findings->count == 0)
-        output_format(out, "%s\n", none);
+        put_none(out, "");
 }
 
 static void put_evidence_json(struct json *json, const struct evidence *evidence)
@@ -117,7 +120,7 @@ static void put_evidence_json(struct json *json, const struct evidence *evidence
     json_close(json, '}');
 }
 
-static void put_list(struct json *json, const finding_list *findings)
+static void put_list(struct json *json, const struct findings *findings)
 {
     json_open(json, '[');
     const struct finding *finding;
@@ -147,59 +150,56 @@ void put_findings_json(struct json *json, const struct analysis *analysis)
     put_list(json, &analysis->findings);
 }
 
-void export_findings_json(const finding_list *findings, struct output *out)
+void export_findings_json(const struct findings *findings, struct output *out)
 {
     struct json json;
     json_begin(&json, out, true);
     put_list(&json, findings);
 }
 
-static const char *kept(struct arena *arena, struct text text)
+static const char *kept(struct findings *findings, struct text text)
 {
-    return arena_copy_text(arena, text.size ? text.data : "", text.size);
+    return arena_copy_text(&findings->texts, text.size ? text.data : "", text.size);
 }
 
 /* Of nanoseconds; values are not terminated, so they are copied first. */
-static int64_t ps_of(struct arena *arena, struct text text)
+static int64_t ps_of(struct findings *findings, struct text text)
 {
-    int64_t ns = strtoll(kept(arena, text), NULL, 10);
+    int64_t ns = strtoll(kept(findings, text), NULL, 10);
     return ns > INT64_MAX / 1000 ? INT64_MAX : ns < INT64_MIN / 1000 ? INT64_MIN : ns * 1000;
 }
 
-static void take_finding(finding_list *findings, struct arena *arena,
-                         const struct sql_result *result, size_t row)
+static void take_finding(struct findings *findings, const struct sql_result *result, size_t row)
 {
     *array_push(findings) =
-        (struct finding){.rule = kept(arena, sql_value(result, row, 0)),
-                         .title = kept(arena, sql_value(result, row, 1)),
-                         .text = kept(arena, sql_value(result, row, 2)),
-                         .advice = kept(arena, sql_value(result, row, 3)),
-                         .cost_ps = ps_of(arena, sql_value(result, row, 4)),
-                         .share = strtod(kept(arena, sql_value(result, row, 5)), NULL),
-                         .share_of = kept(arena, sql_value(result, row, 6)),
-                         .sql = kept(arena, sql_value(result, row, 7))};
+        (struct finding){.rule = kept(findings, sql_value(result, row, 0)),
+                         .title = kept(findings, sql_value(result, row, 1)),
+                         .text = kept(findings, sql_value(result, row, 2)),
+                         .advice = kept(findings, sql_value(result, row, 3)),
+                         .cost_ps = ps_of(findings, sql_value(result, row, 4)),
+                         .share = strtod(kept(findings, sql_value(result, row, 5)), NULL),
+                         .share_of = kept(findings, sql_value(result, row, 6)),
+                         .sql = kept(findings, sql_value(result, row, 7))};
 }
 
-static void take_evidence(finding_list *findings, struct arena *arena,
-                          const struct sql_result *result, size_t row)
+static void take_evidence(struct findings *findings, const struct sql_result *result, size_t row)
 {
-    size_t number = (size_t)strtoull(kept(arena, sql_value(result, row, 0)), NULL, 10);
-    if (number >= findings->count || findings->items[number].evidence_count == MAX_EVIDENCE)
+    size_t number = (size_t)strtoull(kept(findings, sql_value(result, row, 0)), NULL, 10);
+    if (number >= findings->count)
         return;
-    struct finding *finding = &findings->items[number];
     struct text event = sql_value(result, row, 2);
-    finding->evidence[finding->evidence_count++] =
-        (struct evidence){.label = kept(arena, sql_value(result, row, 1)),
-                          .has_event = event.data != NULL,
-                          .event_id = event.data ? strtoull(kept(arena, event), NULL, 10) : 0,
-                          .from_ps = ps_of(arena, sql_value(result, row, 3)),
-                          .to_ps = ps_of(arena, sql_value(result, row, 4))};
+    struct evidence evidence = {.label = kept(findings, sql_value(result, row, 1)),
+                                .has_event = event.data != NULL,
+                                .event_id =
+                                    event.data ? strtoull(kept(findings, event), NULL, 10) : 0,
+                                .from_ps = ps_of(findings, sql_value(result, row, 3)),
+                                .to_ps = ps_of(findings, sql_value(result, row, 4))};
+    finding_show(&findings->items[number], &evidence);
 }
 
-static bool read_rows(struct sql_connection *connection, const char *query, finding_list *findings,
-                      struct arena *arena,
-                      void (*take)(finding_list *, struct arena *, const struct sql_result *,
-                                   size_t),
+static bool read_rows(struct sql_connection *connection, const char *query,
+                      struct findings *findings,
+                      void (*take)(struct findings *, const struct sql_result *, size_t),
                       struct error *err)
 {
     struct sql_result *result = NULL;
@@ -207,20 +207,19 @@ static bool read_rows(struct sql_connection *connection, const char *query, find
     for (size_t rows = 1; ok && rows > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t i = 0; ok && i < rows; i++)
-            take(findings, arena, result, i);
+            take(findings, result, i);
     }
     sql_free(result);
     return ok;
 }
 
-bool findings_read(struct sql_connection *connection, finding_list *findings, struct arena *arena,
-                   struct error *err)
+bool findings_read(struct sql_connection *connection, struct findings *findings, struct error *err)
 {
     return read_rows(connection,
                      "SELECT rule, title, statement, advice, cost_ns, share, share_of, query FROM "
                      "Finding ORDER BY id",
-                     findings, arena, take_finding, err) &&
+                     findings, take_finding, err) &&
            read_rows(connection,
                      "SELECT finding_id, label, event_id, start_ts, end_ts FROM FindingEvidence",
-                     findings, arena, take_evidence, err);
+                     findings, take_evidence, err);
 }

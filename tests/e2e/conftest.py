@@ -190,5 +190,5 @@ def read_hlo(tmp_path_factory):
 def gen_run(tmp_path_factory):
     """The program that makes datasets of synthetic runs."""
     return tool_of_the_build(tmp_path_factory.mktemp("gen_run"), "gen-run",
-                             ["fleet", "store", "analyze", "timeline", "device", "trace", "neff", "ntff", "hardware", "wire", "base"],
+                             ["fleet", "store", "analyze", "timeline", "device", "findings", "trace", "neff", "ntff", "hardware", "wire", "base"],
                              sorted((ROOT / "bench").glob("gen_run*.c")))

@@ -6,6 +6,7 @@
 #ifndef KYMO_ANALYZE_DEVICE_ANALYSIS_H
 #define KYMO_ANALYZE_DEVICE_ANALYSIS_H
 
+#include "analyze/findings/findings.h"
 #include "neuron/profile_file/ntff.h"
 #include "neuron/program/neff.h"
 
@@ -278,50 +279,39 @@ void device_critical_path(const struct device_dependencies *dependencies, struct
 void device_path_free(struct device_path *path);
 
 /* --- Findings: what costs time, and what to do about it. --- */
-enum { DEVICE_MAX_EVIDENCE = 3 };
-/* Shares of the time that are worth a reader's: as of all findings. */
-#define DEVICE_MIN_SHARE 0.03
-struct device_evidence {
-    const char *label;
-    uint32_t execution;      /* number of the one whose item it is */
-    struct device_item item; /* ITEM_NONE: a time alone */
-    uint32_t part;           /* of the program: see device_item_part */
-    int64_t from_ps, to_ps;
-};
-struct device_finding {
-    const char *rule, *title;
-    const char *text; /* a sentence with its figures */
-    const char *advice;
-    const char *sql; /* lists what it speaks of, from the profile's tables */
-    int64_t gain_ps; /* what it could save at most, of all executions */
-    double share;    /* of the total time */
-    struct device_evidence evidence[DEVICE_MAX_EVIDENCE];
-    size_t evidence_count;
-};
+
+/* The item that a finding's evidence names. */
+static inline struct device_item device_item_of(const struct evidence *evidence)
+{
+    return (struct device_item){.kind = evidence->item.kind,
+                                .engine = evidence->item.engine,
+                                .index = evidence->item.index};
+}
 
 /* What rules look at besides the sums: gathered from the executions. */
 struct device_gathered {
     int64_t throttle_lost_ps; /* what matmuls took longer because of throttling */
-    struct device_evidence throttle;
+    struct evidence throttle;
     uint64_t small_packets, small_bytes;
     int64_t small_ps, small_excess_ps; /* excess: beyond the rate of large ones */
-    struct device_evidence small;
+    struct evidence small;
     int64_t spill_ps;
-    struct device_evidence spill;
+    struct evidence spill;
     int64_t transpose_ps;
-    struct device_evidence transpose;
-    struct device_evidence matmul;              /* the longest on the critical path */
-    struct device_evidence waits[DEVICE_WAITS]; /* the longest on the critical path */
+    struct evidence transpose;
+    struct evidence matmul;              /* the longest on the critical path */
+    struct evidence waits[DEVICE_WAITS]; /* the longest on the critical path */
 };
 /* A collective's runs, by operation and size. */
 struct device_collective_run {
     uint32_t group;
     int64_t duration_ps;
-    struct device_evidence evidence;
+    struct evidence evidence;
 };
 
 struct device_analysis {
     const struct device_profile *profile;
+    const char *nki_source_root; /* as device_analysis_find was told */
     bool *is_nki; /* by origin: of an NKI kernel; NULL: not known, or before device_analysis_find */
     struct device_sums sums;
     struct device_metrics metrics;
@@ -335,9 +325,8 @@ struct device_analysis {
     ARRAY(uint64_t) groups; /* keys of collectives: operation, bytes */
     struct idmap group_ids;
     ARRAY(struct device_collective_run) durations;
-    ARRAY(struct device_finding) findings; /* the greatest gain first */
-    struct arena texts;
-    struct ntff_loss loss; /* damage of the file that is known by now */
+    struct findings findings; /* the greatest gain first */
+    struct ntff_loss loss;    /* damage of the file that is known by now */
 };
 /* By origin: whether its source is in the directory of NKI kernels, which may be NULL; then NULL.
  * Free with mem_free. */
@@ -360,6 +349,8 @@ void device_analysis_add(struct device_analysis *analysis, const struct device_e
 void device_analysis_end(struct device_analysis *analysis);
 void device_analysis_find(struct device_analysis *analysis, const char *nki_source_root);
 void device_analysis_free(struct device_analysis *analysis);
+/* Adds findings on ranks that worked together. */
+void device_cores_find(const struct device_cores *cores, struct findings *findings);
 
 /* --- Warnings: what is marked on the timeline. --- */
 enum device_warning_kind {

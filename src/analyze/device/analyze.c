@@ -65,9 +65,9 @@ void device_analysis_find(struct device_analysis *analysis, const char *nki_sour
 {
     mem_free(analysis->is_nki);
     analysis->is_nki = device_nki_origins(analysis->profile->program, nki_source_root);
-    analysis->findings.count = 0;
-    arena_free(&analysis->texts);
-    findings_make(analysis, nki_source_root);
+    analysis->nki_source_root = nki_source_root;
+    findings_free(&analysis->findings);
+    findings_make(analysis);
 }
 
 void device_analyze(struct device_analysis *analysis, const struct device_profile *profile,
@@ -100,6 +100,5 @@ void device_analysis_free(struct device_analysis *analysis)
     array_free(&analysis->groups);
     idmap_free(&analysis->group_ids);
     array_free(&analysis->durations);
-    array_free(&analysis->findings);
-    arena_free(&analysis->texts);
+    findings_free(&analysis->findings);
 }

@@ -4,22 +4,9 @@
  */
 #include "analyze/device/findings.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <inttypes.h>
 
-static const char *put_text(struct device_analysis *analysis, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static const char *put_text(struct device_analysis *analysis, const char *format, ...)
-{
-    char text[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    size_t kept = size < 0 ? 0 : (size_t)size;
-    kept = text_utf8_prefix(text, kept < sizeof text ? kept : sizeof text - 1);
-    return arena_copy_text(&analysis->texts, text, kept);
-}
+#define SMALL_DMA_TEXT THRESHOLD_TEXT(SMALL_DMA_BYTES)
 
 /* A part of a time, by a share that is 0 to 1. */
 static int64_t part_of(int64_t time_ps, double part, double whole)
@@ -28,31 +15,23 @@ static int64_t part_of(int64_t time_ps, double part, double whole)
     return (int64_t)((double)time_ps * (share < 1 ? share : 1));
 }
 
-static struct device_finding *add(struct device_analysis *analysis, const char *rule,
-                                  const char *title, int64_t gain_ps)
+static struct finding *add(struct device_analysis *analysis, enum finding_rule rule,
+                           int64_t gain_ps)
 {
     int64_t total_ps = analysis->sums.total_ps;
     gain_ps = gain_ps < total_ps ? gain_ps : total_ps;
-    struct device_finding *finding = array_push(&analysis->findings);
-    *finding = (struct device_finding){
-        .rule = rule,
-        .title = title,
-        .text = "",
-        .advice = "",
-        .sql = "",
-        .gain_ps = gain_ps > 0 ? gain_ps : 0,
-        .share = total_ps > 0 && gain_ps > 0 ? (double)gain_ps / (double)total_ps : 0};
-    return finding;
+    gain_ps = gain_ps > 0 ? gain_ps : 0;
+    return finding_add(analysis, rule, gain_ps,
+                       total_ps > 0 ? (double)gain_ps / (double)total_ps : 0, "the total time");
 }
 
-static void show(struct device_finding *finding, const struct device_evidence *evidence,
-                 const char *label)
+static void show(struct finding *finding, const struct evidence *evidence, const char *label)
 {
-    if (evidence->to_ps <= evidence->from_ps || finding->evidence_count == DEVICE_MAX_EVIDENCE)
+    if (evidence->to_ps <= evidence->from_ps)
         return;
-    struct device_evidence *kept = &finding->evidence[finding->evidence_count++];
-    *kept = *evidence;
-    kept->label = label;
+    struct evidence labeled = *evidence;
+    labeled.label = label;
+    finding_show(finding, &labeled);
 }
 
 /* DMA on the critical path, and the latencies around it. */
@@ -86,10 +65,10 @@ static void find_reloads(struct device_analysis *analysis)
     const struct device_tensor *tensor = &analysis->tensors[worst];
     const struct variable *variable = &program->variables[worst];
     char bytes[QUANTITY_SIZE], size[QUANTITY_SIZE];
-    struct device_finding *finding =
-        add(analysis, "tensor-reloaded", "Tensors are loaded to SBUF more than twice",
+    struct finding *finding =
+        add(analysis, RULE_TENSOR_RELOADED,
             part_of(analysis->path.dma_ps, excess_ps, (double)sums->packet_ps));
-    finding->text = put_text(
+    finding->text = finding_text(
         analysis,
         "%u tensor%s loaded more than twice in an execution; most of all %s (%s): %.1f times, %s "
         "in %llu DMA packets.",
@@ -101,18 +80,18 @@ static void find_reloads(struct device_analysis *analysis)
     finding->sql = "SELECT variable_name, size, load_to_sbuf_total_size_bytes, "
                    "load_to_sbuf_dma_count, load_to_sbuf_repeat_factor FROM TensorInfo WHERE "
                    "load_to_sbuf_repeat_factor > 2 ORDER BY load_to_sbuf_total_size_bytes DESC";
-    struct device_evidence first = {.execution = sums->executions - 1,
-                                    .item = {.kind = ITEM_BLOCK, .index = tensor->first_run},
-                                    .part = tensor->first_block,
-                                    .from_ps = tensor->first_span.start_ps,
-                                    .to_ps = tensor->first_span.end_ps};
-    struct device_evidence last = {.execution = sums->executions - 1,
-                                   .item = {.kind = ITEM_BLOCK, .index = tensor->last_run},
-                                   .part = tensor->last_block,
-                                   .from_ps = tensor->last_span.start_ps,
-                                   .to_ps = tensor->last_span.end_ps};
-    show(finding, &first, "its first load");
-    show(finding, &last, "its last load");
+    struct evidence load = {.from_ps = tensor->first_span.start_ps,
+                            .to_ps = tensor->first_span.end_ps,
+                            .item = {.kind = ITEM_BLOCK,
+                                     .index = tensor->first_run,
+                                     .part = tensor->first_block,
+                                     .execution = sums->executions - 1}};
+    show(finding, &load, "its first load");
+    load.from_ps = tensor->last_span.start_ps;
+    load.to_ps = tensor->last_span.end_ps;
+    load.item.index = tensor->last_run;
+    load.item.part = tensor->last_block;
+    show(finding, &load, "its last load");
 }
 
 static void find_throttling(struct device_analysis *analysis)
@@ -123,11 +102,11 @@ static void find_throttling(struct device_analysis *analysis)
     if (throttled_ps <= 0)
         return;
     char time[QUANTITY_SIZE], lost[QUANTITY_SIZE];
-    struct device_finding *finding =
-        add(analysis, "throttled", "The Tensor engine is throttled",
+    struct finding *finding =
+        add(analysis, RULE_THROTTLED,
             part_of(analysis->path.engine_ps[ENGINE_TENSOR], (double)gathered->throttle_lost_ps,
                     (double)sums->unit_active_ps[ENGINE_TENSOR]));
-    finding->text = put_text(
+    finding->text = finding_text(
         analysis,
         "The Tensor engine's rate was capped for %s, %.0f %% of the time; matmuls took "
         "about %s longer because of it. On average %.0f %% of the rate was allowed.",
@@ -145,29 +124,29 @@ static void find_small_dma(struct device_analysis *analysis)
     const struct device_sums *sums = &analysis->sums;
     const struct device_gathered *gathered = &analysis->gathered;
     if (gathered->small_ps <= 0 ||
-        (double)gathered->small_ps < MIN_SMALL_SHARE * (double)sums->packet_ps)
+        (double)gathered->small_ps < MIN_SMALL_DMA_SHARE * (double)sums->packet_ps)
         return;
     uint64_t packets = 0;
     for (unsigned i = 0; i < DMA_CLASSES; i++)
         packets += sums->packets[i];
     char time[QUANTITY_SIZE], size[QUANTITY_SIZE];
-    struct device_finding *finding = add(
-        analysis, "small-dma", "DMA moves small pieces",
+    struct finding *finding = add(
+        analysis, RULE_SMALL_DMA,
         part_of(analysis->path.dma_ps, (double)gathered->small_excess_ps, (double)sums->packet_ps));
     finding->text =
-        put_text(analysis,
-                 "%llu of %llu DMA packets move less than 2 KiB, %s on average. They take %s, "
-                 "%.0f %% of the time of all packets; a fixed cost for each is most of it.",
-                 (unsigned long long)gathered->small_packets, (unsigned long long)packets,
-                 format_bytes(gathered->small_bytes / gathered->small_packets, size),
-                 format_ps((double)gathered->small_ps, time),
-                 100 * (double)gathered->small_ps / (double)sums->packet_ps);
+        finding_text(analysis,
+                     "%llu of %llu DMA packets move less than 2 KiB, %s on average. They take %s, "
+                     "%.0f %% of the time of all packets; a fixed cost for each is most of it.",
+                     (unsigned long long)gathered->small_packets, (unsigned long long)packets,
+                     format_bytes(gathered->small_bytes / gathered->small_packets, size),
+                     format_ps((double)gathered->small_ps, time),
+                     100 * (double)gathered->small_ps / (double)sums->packet_ps);
     finding->advice = "Move at least 2 KiB, better 4 KiB, of each partition at a time: tile along "
                       "the free dimension, join neighbouring tensors, avoid strided layouts.";
     finding->sql =
         "SELECT queue_name, variable, count(*) AS packets, sum(transfer_bytes) AS bytes, "
-        "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < 2048 GROUP BY "
-        "ALL ORDER BY time_ns DESC";
+        "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < " SMALL_DMA_TEXT
+        " GROUP BY ALL ORDER BY time_ns DESC";
     show(finding, &gathered->small, "longest small packet");
 }
 
@@ -180,10 +159,9 @@ static void find_unused_compute(struct device_analysis *analysis)
     if (metrics->model_flops == 0 || share >= MIN_MODEL_SHARE)
         return;
     char time[QUANTITY_SIZE];
-    struct device_finding *finding =
-        add(analysis, "low-model-flops", "The Tensor engine does little of the model's work",
-            part_of(analysis->path.engine_ps[ENGINE_TENSOR], 1 - share, 1));
-    finding->text = put_text(
+    struct finding *finding = add(analysis, RULE_LOW_MODEL_FLOPS,
+                                  part_of(analysis->path.engine_ps[ENGINE_TENSOR], 1 - share, 1));
+    finding->text = finding_text(
         analysis,
         "In the %s in which the Tensor engine is active it could do %.3g operations; the model "
         "needs %.3g, %.0f %% of that. It did %.3g, transposes included.",
@@ -210,7 +188,7 @@ static uint64_t count_nki(const struct device_analysis *analysis, enum engine en
     return runs;
 }
 
-static void find_nki_coverage(struct device_analysis *analysis, const char *root)
+static void find_nki_coverage(struct device_analysis *analysis)
 {
     static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
     const struct device_sums *sums = &analysis->sums;
@@ -234,21 +212,20 @@ static void find_nki_coverage(struct device_analysis *analysis, const char *root
     }
     if (worst == ENGINE_COUNT)
         return;
-    struct device_finding *finding =
-        add(analysis, "nki-coverage", "Most instructions do not come from NKI kernels", gain_ps);
-    finding->text =
-        put_text(analysis,
-                 "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
-                 "the time that the others take on the critical path: at most.",
-                 hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
-                 (unsigned long long)nki[worst], root);
+    struct finding *finding = add(analysis, RULE_NKI_COVERAGE, gain_ps);
+    finding->text = finding_text(
+        analysis,
+        "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
+        "the time that the others take on the critical path: at most.",
+        hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
+        (unsigned long long)nki[worst], analysis->nki_source_root);
     finding->advice = "Write the layers that take most time as NKI kernels, where the compiler's "
                       "code leaves the engine idle.";
     finding->sql =
-        put_text(analysis,
-                 "SELECT layer, count(*) AS instructions, sum(duration_ns) AS time_ns "
-                 "FROM Instruction WHERE engine = '%s' GROUP BY ALL ORDER BY time_ns DESC",
-                 hardware_engine_name(worst));
+        finding_text(analysis,
+                     "SELECT layer, count(*) AS instructions, sum(duration_ns) AS time_ns "
+                     "FROM Instruction WHERE engine = '%s' GROUP BY ALL ORDER BY time_ns DESC",
+                     hardware_engine_name(worst));
 }
 
 static void find_transposes(struct device_analysis *analysis)
@@ -259,11 +236,11 @@ static void find_transposes(struct device_analysis *analysis)
         (double)sums->transpose_flops <= MAX_TRANSPOSE_SHARE * (double)sums->flops)
         return;
     char time[QUANTITY_SIZE];
-    struct device_finding *finding =
-        add(analysis, "transposes", "Transposes take much of the Tensor engine",
+    struct finding *finding =
+        add(analysis, RULE_TRANSPOSES,
             part_of(analysis->path.engine_ps[ENGINE_TENSOR], (double)gathered->transpose_ps,
                     (double)sums->instruction_ps[ENGINE_TENSOR]));
-    finding->text = put_text(
+    finding->text = finding_text(
         analysis, "%.0f %% of the Tensor engine's operations are transposes, which take %s.",
         100 * (double)sums->transpose_flops / (double)sums->flops,
         format_ps((double)gathered->transpose_ps, time));
@@ -282,15 +259,15 @@ static void find_spills(struct device_analysis *analysis)
         (double)sums->spill_reload <= MAX_RELOAD_SHARE * (double)sums->hbm_read)
         return;
     char saved[QUANTITY_SIZE], reloaded[QUANTITY_SIZE];
-    struct device_finding *finding = add(
-        analysis, "spills", "Intermediate results go through HBM",
+    struct finding *finding = add(
+        analysis, RULE_SPILLS,
         part_of(dma_on_path(&analysis->path), (double)gathered->spill_ps, (double)sums->packet_ps));
-    finding->text =
-        put_text(analysis,
-                 "%s are saved to the scratchpad in HBM and %s loaded again: %.0f %% of "
-                 "all reads of HBM.",
-                 format_bytes(sums->spill_save, saved), format_bytes(sums->spill_reload, reloaded),
-                 100 * (double)sums->spill_reload / (double)sums->hbm_read);
+    finding->text = finding_text(
+        analysis,
+        "%s are saved to the scratchpad in HBM and %s loaded again: %.0f %% of "
+        "all reads of HBM.",
+        format_bytes(sums->spill_save, saved), format_bytes(sums->spill_reload, reloaded),
+        100 * (double)sums->spill_reload / (double)sums->hbm_read);
     finding->advice = "Smaller tiles or fused operations keep intermediate results in SBUF.";
     finding->sql = "SELECT variable, op, count(*) AS transfers, sum(transfer_bytes) AS bytes, "
                    "sum(duration_ns) AS time_ns FROM DmaPacketAggregated WHERE variable IN (SELECT "
@@ -319,7 +296,7 @@ static void find_collective_outliers(struct device_analysis *analysis)
         int64_t median_ps = runs[first + (end - first) / 2].duration_ps;
         for (size_t i = first; end - first >= MIN_COLLECTIVES && i < end; i++) {
             int64_t over_ps = runs[i].duration_ps - median_ps;
-            if ((double)runs[i].duration_ps <= COLLECTIVE_OUTLIER * (double)median_ps)
+            if ((double)runs[i].duration_ps <= COLLECTIVE_OUTLIER_FACTOR * (double)median_ps)
                 continue;
             outliers++;
             excess_ps += over_ps;
@@ -335,16 +312,15 @@ static void find_collective_outliers(struct device_analysis *analysis)
     uint64_t key = analysis->groups.items[worst->group];
     char took[QUANTITY_SIZE], median[QUANTITY_SIZE], bytes[QUANTITY_SIZE];
     int64_t path_ps = analysis->path.collective_ps + analysis->path.wait_ps[WAIT_COLLECTIVE];
-    struct device_finding *finding = add(analysis, "collective-outliers",
-                                         "Some collectives take much longer than others like them",
-                                         excess_ps < path_ps ? excess_ps : path_ps);
-    finding->text =
-        put_text(analysis,
-                 "%zu of %zu collectives take more than 1.5 times the median of their operation "
-                 "and size; the slowest, %s of %s, %s instead of %s.",
-                 outliers, count, device_collective_name((enum collective_kind)(key & 15)),
-                 format_bytes(key >> 4, bytes), format_ps((double)worst->duration_ps, took),
-                 format_ps((double)worst_median_ps, median));
+    struct finding *finding =
+        add(analysis, RULE_COLLECTIVE_OUTLIERS, excess_ps < path_ps ? excess_ps : path_ps);
+    finding->text = finding_text(
+        analysis,
+        "%zu of %zu collectives take more than %.1f times the median of their operation "
+        "and size; the slowest, %s of %s, %s instead of %s.",
+        outliers, count, COLLECTIVE_OUTLIER_FACTOR,
+        device_collective_name((enum collective_kind)(key & 15)), format_bytes(key >> 4, bytes),
+        format_ps((double)worst->duration_ps, took), format_ps((double)worst_median_ps, median));
     finding->advice = "Look for the rank that came late: kymo view -d DIR compares the ranks of a "
                       "capture.";
     finding->sql = "SELECT operation, input_size, start_ts, duration_ns FROM CcOp ORDER BY "
@@ -357,7 +333,7 @@ static void find_pipeline(struct device_analysis *analysis)
 {
     const struct device_bounds *bounds = &analysis->bounds;
     double total = analysis->metrics.total_time;
-    if (!(bounds->pipeline > 0) || total - bounds->pipeline < DEVICE_MIN_SHARE * total)
+    if (!(bounds->pipeline > 0) || total - bounds->pipeline < MIN_SHARE * total)
         return;
     static const char *const units[] = {"the Tensor engine", "the Vector engine",
                                         "the Scalar engine", "the GpSimd engine",
@@ -365,10 +341,9 @@ static void find_pipeline(struct device_analysis *analysis)
                                         "collectives"};
     char total_text[QUANTITY_SIZE], busiest[QUANTITY_SIZE], ideal[QUANTITY_SIZE];
     bool has_dma = bounds->memory_ideal > 0;
-    struct device_finding *finding =
-        add(analysis, "pipeline", "Engines and DMA wait for each other",
-            (int64_t)((total - bounds->pipeline) * 1e12));
-    finding->text = put_text(
+    struct finding *finding =
+        add(analysis, RULE_PIPELINE, (int64_t)((total - bounds->pipeline) * 1e12));
+    finding->text = finding_text(
         analysis,
         "Of %s, the busiest unit, %s, is active %s. With all units at work at the same time the "
         "program would be %.1f times as fast.%s%s%s",
@@ -389,12 +364,11 @@ static void find_latency(struct device_analysis *analysis)
     const struct device_path *path = &analysis->path;
     int64_t latency_ps = path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
     int64_t total_ps = analysis->sums.total_ps;
-    if ((double)latency_ps < DEVICE_MIN_SHARE * (double)total_ps || total_ps <= 0)
+    if ((double)latency_ps < MIN_SHARE * (double)total_ps || total_ps <= 0)
         return;
     char start[QUANTITY_SIZE], end[QUANTITY_SIZE];
-    struct device_finding *finding =
-        add(analysis, "dma-latency", "The critical path waits for the latency of DMA", latency_ps);
-    finding->text = put_text(
+    struct finding *finding = add(analysis, RULE_DMA_LATENCY, latency_ps);
+    finding->text = finding_text(
         analysis,
         "On the critical path %s pass between a trigger and its first byte, and %s between the "
         "last byte and the semaphore: no bytes move in that time.",
@@ -409,25 +383,46 @@ static void find_latency(struct device_analysis *analysis)
     show(finding, &analysis->gathered.waits[WAIT_DMA_END], "longest completion");
 }
 
-static bool by_gain(const void *a, const void *b, const void *context)
+void findings_make(struct device_analysis *analysis)
 {
-    (void)context;
-    return ((const struct device_finding *)a)->gain_ps >
-           ((const struct device_finding *)b)->gain_ps;
+    static void (*const functions[])(struct device_analysis *) = {
+#define CORE_RULE(name, id, title, find) find,
+#include "analyze/findings/rules.def"
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        functions[i](analysis);
+    findings_sort(&analysis->findings, 0, finding_costs_more);
 }
 
-void findings_make(struct device_analysis *analysis, const char *nki_source_root)
+/* The rank for which others waited longest. */
+static void find_slowest_rank(const struct device_cores *cores, struct findings *findings)
 {
-    find_pipeline(analysis);
-    find_latency(analysis);
-    find_reloads(analysis);
-    find_throttling(analysis);
-    find_small_dma(analysis);
-    find_unused_compute(analysis);
-    find_nki_coverage(analysis, nki_source_root);
-    find_transposes(analysis);
-    find_spills(analysis);
-    find_collective_outliers(analysis);
-    sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
-               by_gain, NULL);
+    struct device_ranks ranks = {0};
+    device_ranks_of(&ranks, cores);
+    if (ranks.slowest != NO_INDEX) {
+        const struct device_rank *slowest = &ranks.ranks.items[ranks.slowest];
+        int64_t each_ps = slowest->held_up_ps / (int64_t)(ranks.ranks.count - 1);
+        char time[QUANTITY_SIZE], each[QUANTITY_SIZE];
+        struct finding *finding =
+            findings_add(findings, RULE_SLOWEST_RANK, each_ps,
+                         slowest->total_ps > 0 ? (double)each_ps / (double)slowest->total_ps : 0,
+                         "the total time");
+        finding->text = findings_text(
+            findings,
+            "Rank %" PRIu32 " (ND%" PRIu32 " NC%" PRIu32 ") came last to %" PRIu64 " of %" PRIu64
+            " collectives. The others waited %s for it, %s each on average.",
+            slowest->rank, slowest->device, slowest->core, slowest->came_last, slowest->collectives,
+            format_ps((double)slowest->held_up_ps, time), format_ps((double)each_ps, each));
+        finding->advice = "Balance the work of the ranks, or look at what the slowest one does "
+                          "before it comes to the collective.";
+        finding->sql =
+            "SELECT operation, start_ts, duration_ns FROM CcOp ORDER BY duration_ns DESC";
+    }
+    device_ranks_free(&ranks);
+}
+
+void device_cores_find(const struct device_cores *cores, struct findings *findings)
+{
+#define CORES_RULE(name, id, title, find) find(cores, findings);
+#include "analyze/findings/rules.def"
 }

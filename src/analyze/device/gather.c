@@ -5,16 +5,18 @@
 #include "analyze/device/intervals.h"
 
 /* Keeps the longest. */
-static void keep(struct device_evidence *evidence, uint32_t number,
+static void keep(struct evidence *evidence, uint32_t number,
                  const struct device_execution *execution, struct device_item item, int64_t from_ps,
                  int64_t to_ps)
 {
     if (evidence->to_ps - evidence->from_ps < to_ps - from_ps)
-        *evidence = (struct device_evidence){.execution = number,
-                                             .item = item,
-                                             .part = device_item_part(execution, item),
-                                             .from_ps = from_ps,
-                                             .to_ps = to_ps};
+        *evidence = (struct evidence){.from_ps = from_ps,
+                                      .to_ps = to_ps,
+                                      .item = {.kind = item.kind,
+                                               .engine = item.engine,
+                                               .index = item.index,
+                                               .part = device_item_part(execution, item),
+                                               .execution = number}};
 }
 
 /* At k/n of the rate, a matmul takes n/k of the time: 1 - k/n of it is lost. */
@@ -119,12 +121,12 @@ static void gather_collectives(struct device_analysis *analysis, uint32_t number
         *array_push(&analysis->durations) = (struct device_collective_run){
             .group = group_of(analysis, &program->collectives[item->collective]),
             .duration_ps = interval_length(item->start_ps, item->end_ps),
-            .evidence = {.label = "the slowest",
-                         .execution = number,
-                         .item = {.kind = ITEM_COLLECTIVE, .index = i},
-                         .part = item->collective,
-                         .from_ps = item->start_ps,
-                         .to_ps = item->end_ps}};
+            .evidence = {.from_ps = item->start_ps,
+                         .to_ps = item->end_ps,
+                         .item = {.kind = ITEM_COLLECTIVE,
+                                  .index = i,
+                                  .part = item->collective,
+                                  .execution = number}}};
     }
 }
 

@@ -6,11 +6,6 @@
 
 #include <stdio.h>
 
-/* Small packets that are as close as this share of the execution are one area. */
-#define AREA_GAP_SHARE 0.01
-/* Fewer small packets are no area. */
-#define MIN_AREA_PACKETS 8
-
 static int64_t area_gap(const struct device_execution *execution)
 {
     return (int64_t)(AREA_GAP_SHARE * (double)(execution->end_ps - execution->start_ps));
@@ -127,7 +122,7 @@ static void find_small_dma(const struct device_profile *profile,
                                                     item->start_ps, item->end_ps, facts->bytes};
     }
     struct device_warning area = {.count = 0};
-    if (small_ps > 0 && small_ps >= MIN_SMALL_SHARE * all_ps)
+    if (small_ps > 0 && small_ps >= MIN_SMALL_DMA_SHARE * all_ps)
         sort_items(small.items, small.count, sizeof *small.items, by_queue, NULL);
     else
         small.count = 0;

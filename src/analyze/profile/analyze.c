@@ -91,8 +91,7 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->breakdowns);
     array_free(&analysis->rank_kernels);
     array_free(&analysis->collectives);
-    array_free(&analysis->findings);
-    arena_free(&analysis->finding_texts);
+    findings_free(&analysis->findings);
     array_free(&analysis->calls);
     array_free(&analysis->externals);
     array_free(&analysis->summary.operations);

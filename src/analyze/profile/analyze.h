@@ -6,6 +6,7 @@
 #ifndef KYMO_ANALYZE_PROFILE_ANALYZE_H
 #define KYMO_ANALYZE_PROFILE_ANALYZE_H
 
+#include "analyze/findings/findings.h"
 #include "analyze/peaks/gpus.h"
 #include "model/model.h"
 #include "neuron/hardware/hardware.h"
@@ -281,31 +282,6 @@ enum device_class {
     DEVICE_WAIT, /* a stream's wait for another: no work */
 };
 
-/* Where a reader finds what a finding says. */
-struct evidence {
-    const char *label;
-    bool has_event;
-    uint64_t event_id; /* in the table of events */
-    int64_t from_ps, to_ps;
-};
-
-enum { MAX_EVIDENCE = 3 };
-
-/* A statement on what costs time and what to do about it. */
-struct finding {
-    const char *rule;  /* "host-bound" */
-    const char *title; /* "The host is too slow" */
-    const char *text;  /* a sentence with its figures */
-    const char *advice;
-    const char *sql;      /* a query that lists what it speaks of */
-    int64_t cost_ps;      /* per device or rank */
-    double share;         /* of what `of` names */
-    const char *share_of; /* "the steps" */
-    struct evidence evidence[MAX_EVIDENCE];
-    size_t evidence_count;
-};
-typedef ARRAY(struct finding) finding_list;
-
 /* A device, or a host that computes: what it is, can do, and did. */
 enum device_kind { KIND_GPU, KIND_TPU, KIND_NEURON, KIND_OTHER, KIND_CPU };
 struct device_figures {
@@ -421,9 +397,8 @@ struct analysis {
     ARRAY(struct rank_kernel) rank_kernels;           /* by device */
     ARRAY(struct event_ref) collectives;              /* on devices, by device and start */
     struct summary summary;
-    finding_list findings;  /* the costliest first */
-    int64_t idle_excess_ps; /* that their rules claimed beyond the idle time; left out of them */
-    struct arena finding_texts;
+    struct findings findings; /* the costliest first */
+    int64_t idle_excess_ps;   /* that their rules claimed beyond the idle time; left out of them */
 };
 
 /* "annotated", "recorded" or "guessed". */

@@ -126,7 +126,7 @@ void facts_kernel(struct facts_reader *reader, const struct analysis *analysis,
             add_saturated(facts->tail_ps, (int64_t)(duration * (1 - waves / ceil(waves))));
         keep_longer(&facts->tail, this);
     }
-    if (blocks >= 1 && kernel.occupancy > 0 && kernel.occupancy <= LOW_OCCUPANCY) {
+    if (blocks >= 1 && kernel.occupancy > 0 && kernel.occupancy <= LOW_OCCUPANCY_SHARE) {
         facts->low_ps = add_saturated(facts->low_ps, duration_ps);
         keep_longer(&facts->low, this);
     }

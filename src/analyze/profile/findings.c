@@ -1,50 +1,19 @@
 /*
- * Analysis pass: findings. Runs the rules, ranks what they say, and keeps their texts.
+ * Analysis pass: findings. Runs the rules and ranks what they say.
  */
 #include "analyze/profile/findings.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-const char *finding_text(struct analysis *analysis, const char *format, ...)
-{
-    char text[4096];
-    va_list arguments;
-    va_start(arguments, format);
-    int size = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    size_t kept = size < 0 ? 0 : (size_t)size;
-    kept = text_utf8_prefix(text, kept < sizeof text ? kept : sizeof text - 1);
-    return arena_copy_text(&analysis->finding_texts, text, kept);
-}
-
-struct finding *finding_add(struct analysis *analysis, const char *rule, const char *title,
-                            int64_t cost_ps, double share, const char *share_of)
-{
-    struct finding *finding = array_push(&analysis->findings);
-    *finding = (struct finding){.rule = rule,
-                                .title = title,
-                                .text = "",
-                                .advice = "",
-                                .sql = "",
-                                .cost_ps = cost_ps,
-                                .share = share,
-                                .share_of = share_of};
-    return finding;
-}
 
 void finding_span(const struct analysis *analysis, struct finding *finding, const char *label,
                   int64_t from_ps, int64_t to_ps, struct event_ref event)
 {
     bool has_event = event.track != TRACK_NONE;
-    if (finding->evidence_count == MAX_EVIDENCE)
-        return;
-    finding->evidence[finding->evidence_count++] = (struct evidence){
+    struct evidence evidence = {
         .label = label,
-        .has_event = has_event,
-        .event_id = has_event ? lane_first(&analysis->trace, event.track) + event.event : 0,
         .from_ps = from_ps,
-        .to_ps = to_ps};
+        .to_ps = to_ps,
+        .has_event = has_event,
+        .event_id = has_event ? lane_first(&analysis->trace, event.track) + event.event : 0};
+    finding_show(finding, &evidence);
 }
 
 void finding_event(const struct analysis *analysis, struct finding *finding, const char *label,
@@ -100,7 +69,7 @@ const char *finding_literal(struct analysis *analysis, uint32_t string)
         output_char(&quoted, text.data[i]);
     }
     output_char(&quoted, '\'');
-    const char *kept = arena_copy_text(&analysis->finding_texts, quoted.data, quoted.size);
+    const char *kept = arena_copy_text(&analysis->findings.texts, quoted.data, quoted.size);
     output_discard(&quoted);
     return kept;
 }
@@ -119,7 +88,8 @@ static void choose_devices(struct rules *rules)
         most = activity->work_ps > most ? activity->work_ps : most;
     bool has_steps = false;
     array_each (activity, rules->activities) {
-        if (activity->work_ps <= 0 || (double)activity->work_ps < MIN_DEVICE_WORK * (double)most)
+        if (activity->work_ps <= 0 ||
+            (double)activity->work_ps < MIN_DEVICE_WORK_SHARE * (double)most)
             continue;
         *array_push(&rules->devices) = activity;
         rules->window_ps =
@@ -131,28 +101,22 @@ static void choose_devices(struct rules *rules)
     rules->share_of = has_steps ? name_of_steps(rules->analysis) : "the active time";
 }
 
-static bool by_cost(const void *a, const void *b, const void *context)
+/* Runs the rules that rest on the same lanes, each function once. */
+static void find_by(struct rules *rules, unsigned rests_on)
 {
-    (void)context;
-    const struct finding *m = a, *n = b;
-    if ((m->cost_ps > 0) != (n->cost_ps > 0))
-        return m->cost_ps > 0; /* what costs memory comes last */
-    return m->share > n->share;
-}
-
-/* What needs all that devices did. */
-static void find_in_devices(struct rules *rules)
-{
-    const finding_list *found = &rules->analysis->findings;
-    find_idle(rules);
-    find_step_outliers(rules);
-    find_stragglers(rules);
-    find_facts(rules);
-    note_incomplete(rules, 0, RESTS_ON_DEVICES | RESTS_ON_HOST);
-    size_t first = found->count;
-    find_device_work(rules);
-    find_low_usage(rules);
-    note_incomplete(rules, first, RESTS_ON_DEVICES);
+    static const struct {
+        unsigned rests_on;
+        find_function *find;
+    } functions[] = {
+#define PROFILE_RULE(name, id, title, lanes, function) {lanes, function},
+#include "analyze/findings/rules.def"
+    };
+    size_t first = rules->analysis->findings.count;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (functions[i].rests_on == rests_on &&
+            (i == 0 || functions[i].find != functions[i - 1].find))
+            functions[i].find(rules);
+    note_incomplete(rules, first, rests_on);
 }
 
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts)
@@ -161,13 +125,11 @@ void find(struct analysis *analysis, const activity_list *activities, const stru
         return;
     struct rules rules = {.analysis = analysis, .activities = activities, .facts = facts};
     choose_devices(&rules);
-    if (!analysis->catalog->is_sampled)
-        find_in_devices(&rules);
-    size_t first = analysis->findings.count;
-    find_host_steps(&rules);
-    find_compilation(&rules);
-    note_incomplete(&rules, first, RESTS_ON_HOST);
-    sort_items(analysis->findings.items, analysis->findings.count, sizeof *analysis->findings.items,
-               by_cost, NULL);
+    if (!analysis->catalog->is_sampled) { /* what needs all that devices did */
+        find_by(&rules, RESTS_ON_ALL);
+        find_by(&rules, RESTS_ON_DEVICES);
+    }
+    find_by(&rules, RESTS_ON_HOST);
+    findings_sort(&analysis->findings, 0, finding_has_more);
     array_free(&rules.devices);
 }

@@ -86,8 +86,8 @@ static void put_longest(struct rules *rules, struct finding *finding, enum devic
                       longest);
 }
 
-static void find_alone(struct rules *rules, enum device_class class, const char *rule,
-                       const char *title, const char *what, const char *advice)
+static void find_alone(struct rules *rules, enum device_class class, enum finding_rule rule,
+                       const char *what, const char *advice)
 {
     struct analysis *analysis = rules->analysis;
     int64_t alone = 0;
@@ -103,7 +103,7 @@ static void find_alone(struct rules *rules, enum device_class class, const char 
         array_each (entry, lists[i])
             all = entry->device_class == class ? add_saturated(all, entry->totals.self_ps) : all;
     all = all > alone ? all : alone; /* the two may be of different clocks */
-    struct finding *finding = finding_add(analysis, rule, title, per_device(rules, alone),
+    struct finding *finding = finding_add(analysis, rule, per_device(rules, alone),
                                           share_of_window(rules, alone), rules->share_of);
     finding->text =
         finding_text(analysis, "%s take %s on %s; for %s of these it does nothing else.", what,
@@ -116,7 +116,7 @@ static void find_alone(struct rules *rules, enum device_class class, const char 
 }
 
 /* Busy devices: what is left to gain is in the kernels. */
-static void find_busy(struct rules *rules)
+void find_busy(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     const ranked_list *kernels = analysis->summary.operations.count > 0
@@ -133,9 +133,8 @@ static void find_busy(struct rules *rules)
     const struct ranked *first = kernels->items, *end = kernels->items + kernels->count;
     while (first + 1 < end && first->device_class != DEVICE_COMPUTE)
         first++;
-    struct finding *finding =
-        finding_add(analysis, "device-bound", "The devices compute all the time",
-                    per_device(rules, compute), share, rules->share_of);
+    struct finding *finding = finding_add(analysis, RULE_DEVICE_BOUND, per_device(rules, compute),
+                                          share, rules->share_of);
     finding->text =
         finding_text(analysis, "%s computes for %s; of %zu %s, %s takes most: %s.",
                      rules->devices.count == 1 ? "The device" : "Each device",
@@ -153,22 +152,22 @@ static void find_busy(struct rules *rules)
     put_longest(rules, finding, DEVICE_COMPUTE, TRACK_NONE, first->name);
 }
 
-void find_device_work(struct rules *rules)
+void find_communication(struct rules *rules)
 {
-    if (rules->devices.count == 0)
-        return;
     find_alone(
-        rules, DEVICE_COMMUNICATION, "communication", "Communication is not hidden",
-        "Collective operations",
+        rules, DEVICE_COMMUNICATION, RULE_COMMUNICATION, "Collective operations",
         "Overlap it with computation: gradient buckets during the backward pass (DDP "
         "bucket_cap_mb, FSDP prefetching; XLA's latency hiding scheduler), or communicate "
         "less: lower precision, larger batches, gradient accumulation. A wait for a slower rank "
         "counts here, too.");
-    find_alone(rules, DEVICE_COPY, "copies", "Copies are not hidden", "Copies from and to the host",
+}
+
+void find_copies(struct rules *rules)
+{
+    find_alone(rules, DEVICE_COPY, RULE_COPIES, "Copies from and to the host",
                "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
                "non_blocking=True; device_put of the next batch), keep data on the device (offload "
                "less), or copy less.");
-    find_busy(rules);
 }
 
 /* Work without what waits for other ranks. */
@@ -206,9 +205,7 @@ void find_stragglers(struct rules *rules)
     struct text host =
         catalog_track_label(catalog, catalog_ancestor(catalog, slowest->device, TRACK_INSTANCE));
     struct text device = catalog_track_label(catalog, slowest->device);
-    struct finding *finding =
-        finding_add(analysis, "straggler", "One rank has more work than the others", more, share,
-                    rules->share_of);
+    struct finding *finding = finding_add(analysis, RULE_STRAGGLER, more, share, rules->share_of);
     finding->text = finding_text(analysis,
                                  "%.*s of %.*s works %s besides communication, the median device "
                                  "%s: the others wait for it.",

@@ -46,24 +46,31 @@ static double share_of_kernels(const struct rules *rules, double part_ps, double
     return kernel_ps > 0 ? part_ps / kernel_ps * share_of_window(rules, rules->work_ps) : 0;
 }
 
-static struct finding *add(struct rules *rules, const char *rule, const char *title, double share)
+/* The time of all kernels whose size is known. */
+static double sum_kernels(const struct rules *rules)
 {
-    double window = (double)per_device(rules, rules->window_ps);
-    return finding_add(rules->analysis, rule, title, (int64_t)(share * window), share,
-                       rules->share_of);
+    double sum = 0;
+    for (uint32_t i = 0; i < rules->facts->types; i++)
+        sum += (double)rules->facts->work[i].kernel_ps;
+    return sum;
 }
 
-static void find_few_blocks(struct rules *rules, double kernel_ps)
+static struct finding *add(struct rules *rules, enum finding_rule rule, double share)
+{
+    double window = (double)per_device(rules, rules->window_ps);
+    return finding_add(rules->analysis, rule, (int64_t)(share * window), share, rules->share_of);
+}
+
+void find_few_blocks(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     uint32_t top;
-    double lost;
+    double lost, kernel_ps = sum_kernels(rules);
     SUM_OF(rules, few_ps, top, lost);
     double share = share_of_kernels(rules, lost, kernel_ps);
     if (share < MIN_SHARE)
         return;
-    struct finding *finding =
-        add(rules, "few-blocks", "Kernels are too small to fill the device", share);
+    struct finding *finding = add(rules, RULE_FEW_BLOCKS, share);
     finding->text = finding_text(
         analysis,
         "Kernels with fewer blocks than the device has multiprocessors leave %.0f %% of the kernel "
@@ -76,16 +83,16 @@ static void find_few_blocks(struct rules *rules, double kernel_ps)
     put_longest(rules, finding, &rules->facts->work[top].few);
 }
 
-static void find_tails(struct rules *rules, double kernel_ps)
+void find_tails(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     uint32_t top;
-    double lost;
+    double lost, kernel_ps = sum_kernels(rules);
     SUM_OF(rules, tail_ps, top, lost);
     double share = share_of_kernels(rules, lost, kernel_ps);
     if (share < MIN_SHARE)
         return;
-    struct finding *finding = add(rules, "tail", "The last blocks of kernels run alone", share);
+    struct finding *finding = add(rules, RULE_TAIL, share);
     finding->text = finding_text(analysis,
                                  "Blocks run in waves, and the last wave is not full: %.0f %% of "
                                  "the kernel time is lost, most "
@@ -110,11 +117,11 @@ static bool is_matrix_kernel(struct text name)
     return false;
 }
 
-static void find_low_occupancy(struct rules *rules, double kernel_ps)
+void find_low_occupancy(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     uint32_t top = 0;
-    double low = 0;
+    double low = 0, kernel_ps = sum_kernels(rules);
     for (uint32_t i = 0; i < rules->facts->types; i++) {
         const struct work_facts *one = &rules->facts->work[i];
         if (one->low_ps == 0 || is_matrix_kernel(catalog_type_label(analysis->catalog, i)))
@@ -125,12 +132,12 @@ static void find_low_occupancy(struct rules *rules, double kernel_ps)
     double share = share_of_kernels(rules, low, kernel_ps);
     if (share < 2 * MIN_SHARE) /* what a higher occupancy gains is a part of it */
         return;
-    struct finding *finding = add(rules, "low-occupancy", "Kernels run at a low occupancy", share);
+    struct finding *finding = add(rules, RULE_LOW_OCCUPANCY, share);
     finding->text = finding_text(
         analysis,
-        "Kernels that are no matrix products and hold at most 25 %% of the threads that fit a "
+        "Kernels that are no matrix products and hold at most %.0f %% of the threads that fit a "
         "multiprocessor take %.0f %% of the kernel time, %s the most.",
-        100 * low / kernel_ps, finding_type(analysis, top));
+        100 * LOW_OCCUPANCY_SHARE, 100 * low / kernel_ps, finding_type(analysis, top));
     finding->advice =
         "Fewer registers or less shared memory per thread let more of them run: smaller tiles, "
         "launch bounds (__launch_bounds__, num_warps in Triton), less unrolling.";
@@ -138,65 +145,75 @@ static void find_low_occupancy(struct rules *rules, double kernel_ps)
     put_longest(rules, finding, &rules->facts->work[top].low);
 }
 
-static void find_copies(struct rules *rules)
+static const char copies_sql[] =
+    "SELECT id, name, start_ts, duration_ns, size_bytes, source_kind, "
+    "destination_kind, size_bytes / duration_ns AS gb_per_s FROM GpuCopy WHERE "
+    "operation = 'memcpy' ORDER BY %s LIMIT 100";
+
+void find_pageable_copies(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     uint32_t top;
-    double pageable_ps, bytes, small_ps, small, pageable;
+    double pageable_ps, bytes, pageable;
     SUM_OF(rules, pageable_bytes, top, bytes);
     SUM_OF(rules, pageable, top, pageable);
     SUM_OF(rules, pageable_ps, top, pageable_ps);
+    double share = share_of_window(rules, (int64_t)pageable_ps);
+    if (share < MIN_SHARE)
+        return;
     char time[QUANTITY_SIZE], size[QUANTITY_SIZE], count[QUANTITY_SIZE];
-    double devices = (double)rules->devices.count;
-    double share = (double)share_of_window(rules, (int64_t)pageable_ps);
-    static const char sql[] =
-        "SELECT id, name, start_ts, duration_ns, size_bytes, source_kind, "
-        "destination_kind, size_bytes / duration_ns AS gb_per_s FROM GpuCopy WHERE "
-        "operation = 'memcpy' ORDER BY %s LIMIT 100";
-    if (share >= MIN_SHARE) {
-        struct finding *finding =
-            finding_add(analysis, "pageable-copies", "Copies use pageable memory",
-                        (int64_t)(pageable_ps / devices), share, rules->share_of);
-        finding->text = finding_text(
-            analysis, "%s copies from or to pageable memory move %s in %s, at %.1f GB/s.",
-            format_count((uint64_t)pageable, count), format_bytes((uint64_t)bytes, size),
-            format_ps(pageable_ps, time), pageable_ps > 0 ? bytes / pageable_ps * 1e3 : 0);
-        finding->advice =
-            "Pinned memory is two to four times as fast and lets copies run beside kernels: "
-            "pin_memory=True in the DataLoader, tensor.pin_memory() with non_blocking=True.";
-        finding->sql = finding_text(analysis, sql, "source_kind <> 'pageable', duration_ns DESC");
-        put_longest(rules, finding, &rules->facts->work[top].paged);
-    }
-    SUM_OF(rules, small, top, small);
-    SUM_OF(rules, small_ps, top, small_ps);
-    share = (double)share_of_window(rules, (int64_t)small_ps);
-    if (share >= MIN_SHARE && small >= MIN_SMALL_COPIES) {
-        struct finding *finding =
-            finding_add(analysis, "small-copies", "Many copies are small",
-                        (int64_t)(small_ps / devices), share, rules->share_of);
-        finding->text =
-            finding_text(analysis, "%s copies of less than 256 KiB take %s, most of it latency.",
-                         format_count((uint64_t)small, count), format_ps(small_ps, time));
-        finding->advice =
-            "Copy once: gather small tensors into one buffer, keep scalars and indices on the "
-            "device.";
-        finding->sql = finding_text(analysis, sql, "size_bytes, start_ts");
-        put_longest(rules, finding, &rules->facts->work[top].tiny);
-    }
+    struct finding *finding =
+        finding_add(analysis, RULE_PAGEABLE_COPIES,
+                    (int64_t)(pageable_ps / (double)rules->devices.count), share, rules->share_of);
+    finding->text =
+        finding_text(analysis, "%s copies from or to pageable memory move %s in %s, at %.1f GB/s.",
+                     format_count((uint64_t)pageable, count), format_bytes((uint64_t)bytes, size),
+                     format_ps(pageable_ps, time), pageable_ps > 0 ? bytes / pageable_ps * 1e3 : 0);
+    finding->advice =
+        "Pinned memory is two to four times as fast and lets copies run beside kernels: "
+        "pin_memory=True in the DataLoader, tensor.pin_memory() with non_blocking=True.";
+    finding->sql =
+        finding_text(analysis, copies_sql, "source_kind <> 'pageable', duration_ns DESC");
+    put_longest(rules, finding, &rules->facts->work[top].paged);
 }
 
-static void find_reserved_memory(struct rules *rules)
+void find_small_copies(struct rules *rules)
+{
+    struct analysis *analysis = rules->analysis;
+    uint32_t top;
+    double small_ps, small;
+    SUM_OF(rules, small, top, small);
+    SUM_OF(rules, small_ps, top, small_ps);
+    double share = share_of_window(rules, (int64_t)small_ps);
+    if (share < MIN_SHARE || small < MIN_SMALL_COPIES)
+        return;
+    char time[QUANTITY_SIZE], count[QUANTITY_SIZE];
+    struct finding *finding =
+        finding_add(analysis, RULE_SMALL_COPIES, (int64_t)(small_ps / (double)rules->devices.count),
+                    share, rules->share_of);
+    finding->text =
+        finding_text(analysis, "%s copies of less than %d KiB take %s, most of it latency.",
+                     format_count((uint64_t)small, count), (int)(SMALL_COPY_BYTES >> 10),
+                     format_ps(small_ps, time));
+    finding->advice =
+        "Copy once: gather small tensors into one buffer, keep scalars and indices on the "
+        "device.";
+    finding->sql = finding_text(analysis, copies_sql, "size_bytes, start_ts");
+    put_longest(rules, finding, &rules->facts->work[top].tiny);
+}
+
+void find_reserved_memory(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     const struct facts *facts = rules->facts;
     int64_t unused = facts->reserved_bytes - facts->used_bytes;
     if (facts->used_bytes <= 0 || unused < MIN_WASTED_BYTES ||
-        (double)facts->used_bytes > RESERVED_IN_USE * (double)facts->reserved_bytes)
+        (double)facts->used_bytes > RESERVED_IN_USE_SHARE * (double)facts->reserved_bytes)
         return;
     char reserved[QUANTITY_SIZE], used[QUANTITY_SIZE];
     struct finding *finding =
-        finding_add(analysis, "reserved-memory", "The allocator reserves memory that is not used",
-                    0, (double)unused / (double)facts->reserved_bytes, "the reserved memory");
+        finding_add(analysis, RULE_RESERVED_MEMORY, 0,
+                    (double)unused / (double)facts->reserved_bytes, "the reserved memory");
     finding->text =
         finding_text(analysis, "Up to %s are reserved, and at most %s of them in use at a time.",
                      format_bytes((uint64_t)facts->reserved_bytes, reserved),
@@ -208,18 +225,4 @@ static void find_reserved_memory(struct rules *rules)
     finding->sql = "SELECT id, timestamp, allocator_name, bytes_reserved, bytes_allocated FROM "
                    "MemoryAllocation WHERE bytes_reserved IS NOT NULL ORDER BY bytes_reserved - "
                    "bytes_allocated DESC LIMIT 100";
-}
-
-void find_facts(struct rules *rules)
-{
-    uint32_t top;
-    double kernel_ps;
-    find_reserved_memory(rules);
-    if (rules->devices.count == 0)
-        return;
-    SUM_OF(rules, kernel_ps, top, kernel_ps);
-    find_few_blocks(rules, kernel_ps);
-    find_tails(rules, kernel_ps);
-    find_low_occupancy(rules, kernel_ps);
-    find_copies(rules);
 }

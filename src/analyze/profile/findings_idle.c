@@ -7,76 +7,69 @@
 
 struct idle_rule {
     enum cause cause;
-    const char *rule, *title, *reason, *advice;
+    enum finding_rule rule;
+    const char *reason, *advice;
     const char *names; /* what the events are, before their list */
 };
 
 static const struct idle_rule idle_rules[] = {
-    {CAUSE_HOST, "host-bound", "The host hands over work too late",
-     "because the host was late with the next work",
+    {CAUSE_HOST, RULE_HOST_BOUND, "because the host was late with the next work",
      "Take the work named here off the thread that launches: precompute it, do it in another "
      "thread "
      "or process, or compile it away (jax.jit, torch.compile). A host that runs ahead hides it.",
      "The host spent that time in"},
-    {CAUSE_LAUNCH, "launch-bound", "Kernels are shorter than it takes to launch them",
-     "in short gaps, until the host has launched the next kernel",
+    {CAUSE_LAUNCH, RULE_LAUNCH_BOUND, "in short gaps, until the host has launched the next kernel",
      "Launch less often: CUDA graphs (torch.compile with mode=\"reduce-overhead\", "
      "torch.cuda.graph), "
      "fused kernels (torch.compile, jax.jit over the whole step), fused optimizers, larger "
      "batches.",
      "The host spent that time in"},
-    {CAUSE_SYNC, "blocking-synchronisation", "The host waits for the device",
+    {CAUSE_SYNC, RULE_BLOCKING_SYNCHRONISATION,
      "because the host had waited for it and had nothing queued",
      "Do not read results in every step: .item(), .cpu(), print, float(loss) and "
      "block_until_ready wait for all that was launched. Read them some steps later, or every 100 "
      "steps; use non-blocking copies.",
      "It waited in"},
-    {CAUSE_COPY, "synchronous-copies", "Synchronous copies hold up the host",
+    {CAUSE_COPY, RULE_SYNCHRONOUS_COPIES,
      "because the host waited in a synchronous copy and had nothing queued",
      "Copy asynchronously (cudaMemcpyAsync on a stream of its own) from or to pinned memory "
      "(cudaHostAlloc, pin_memory=True with non_blocking=True), and wait only where the data is "
      "used; copy several small ones at once.",
      "It waited in"},
-    {CAUSE_SET, "synchronous-memsets", "Synchronous memsets hold up the host",
+    {CAUSE_SET, RULE_SYNCHRONOUS_MEMSETS,
      "because the host waited in a synchronous memset and had nothing queued",
      "Set memory asynchronously (cudaMemsetAsync) on the stream that uses it, or in the kernel "
      "that writes it first.",
      "It waited in"},
-    {CAUSE_ALLOCATION, "allocator", "Memory is allocated inside the steps",
-     "while the host allocated or freed memory of the driver",
+    {CAUSE_ALLOCATION, RULE_ALLOCATOR, "while the host allocated or freed memory of the driver",
      "Keep shapes constant so that cached blocks fit, free the memory pressure that makes the "
      "allocator return blocks, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; pin host "
      "buffers once.",
      "The calls are"},
-    {CAUSE_INPUT, "input-bound", "The devices wait for input", "while the host waited for data",
+    {CAUSE_INPUT, RULE_INPUT_BOUND, "while the host waited for data",
      "Load ahead: more workers and prefetching (DataLoader num_workers, prefetch_factor, "
      "pin_memory; tf.data prefetch), a cheaper or precomputed input pipeline, faster storage.",
      "It waited in"},
-    {CAUSE_COMPILE, "recompilation", "Programs are compiled while devices wait",
-     "while the host compiled or loaded programs",
+    {CAUSE_COMPILE, RULE_RECOMPILATION, "while the host compiled or loaded programs",
      "Warm up before measuring. If it happens in every run: keep shapes and static arguments "
      "constant (pad or bucket batches), use a compilation cache (jax_compilation_cache_dir, "
      "TORCHINDUCTOR_FX_GRAPH_CACHE); TORCH_LOGS=recompiles and jax_explain_cache_misses name the "
      "reason.",
      "The calls are"},
-    {CAUSE_PROFILER, "profiler-overhead", "The profiler delays the program",
-     "while the profiler did its own work",
+    {CAUSE_PROFILER, RULE_PROFILER_OVERHEAD, "while the profiler did its own work",
      "These figures are worse than an unprofiled run. Record fewer steps and less per event: "
      "no stacks, shapes or memory, no Python tracer.",
      "The calls are"},
-    {CAUSE_QUEUED, "short-kernels", "Kernels are too short for the device",
-     "between kernels that were queued already",
+    {CAUSE_QUEUED, RULE_SHORT_KERNELS, "between kernels that were queued already",
      "Fewer, larger kernels: fuse operations (torch.compile, jax.jit over the whole step), enlarge "
      "the batch. The device needs 1 to 2 us between dependent kernels whatever launches them.",
      NULL},
-    {CAUSE_BLOCKED, "device-waits", "The devices wait although work is queued",
-     "although the work that follows had been launched",
+    {CAUSE_BLOCKED, RULE_DEVICE_WAITS, "although the work that follows had been launched",
      "Look for what it depends on: an event of another stream or device, a callback of the host, a "
      "copy, or work that the capture does not contain, as of another process or from before the "
      "profiler started.",
      NULL},
-    {CAUSE_UNKNOWN, "idle", "The devices are idle",
-     "and the capture does not say what launched the work that follows",
+    {CAUSE_UNKNOWN, RULE_IDLE, "and the capture does not say what launched the work that follows",
      "Look at what the host does in these gaps, and annotate steps, so that this time can be "
      "attributed.",
      NULL},
@@ -220,9 +213,8 @@ static void apply(struct rules *rules, const struct idle_rule *rule,
     struct analysis *analysis = rules->analysis;
     uint32_t top[NAMED_TYPES];
     size_t count = top_types(analysis, totals->by_type, top);
-    struct finding *finding =
-        finding_add(analysis, rule->rule, rule->title, per_device(rules, totals->cost_ps),
-                    share_of_window(rules, totals->cost_ps), rules->share_of);
+    struct finding *finding = finding_add(analysis, rule->rule, per_device(rules, totals->cost_ps),
+                                          share_of_window(rules, totals->cost_ps), rules->share_of);
     finding->text = sentence(rules, rule, totals);
     const char *list = list_types(rules, totals, top, count);
     if (rule->names && list[0])

@@ -79,8 +79,8 @@ static const char *what_differs(struct analysis *analysis, const timed_steps *st
     comparison.in_longest = mem_zeroed(types, sizeof(int64_t));
     comparison.in_others = mem_zeroed(types, sizeof(int64_t));
     range_list ranges = {0};
-    size_t first = longest > NEIGHBOURS ? longest - NEIGHBOURS : 0;
-    for (size_t i = first; i < steps->count && i <= longest + NEIGHBOURS; i++) {
+    size_t first = longest > NEIGHBOR_STEPS ? longest - NEIGHBOR_STEPS : 0;
+    for (size_t i = first; i < steps->count && i <= longest + NEIGHBOR_STEPS; i++) {
         *array_push(&ranges) =
             (struct host_range){steps->items[i].from_ps, steps->items[i].to_ps, i};
         others += !steps->items[i].is_outlier;
@@ -127,7 +127,7 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     for (size_t i = 0; i < steps->count; i++) {
         struct timed_step *step = &steps->items[i];
         all = add_saturated(all, duration_of(step));
-        step->is_outlier = (double)duration_of(step) >= OUTLIER_FACTOR * (double)median;
+        step->is_outlier = (double)duration_of(step) >= STEP_OUTLIER_FACTOR * (double)median;
         outliers += step->is_outlier;
         if (step->is_outlier)
             cost = add_saturated(cost, duration_of(step) - median);
@@ -138,8 +138,8 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         return;
     char time[QUANTITY_SIZE], usual[QUANTITY_SIZE], number[QUANTITY_SIZE];
     const struct timed_step *worst = &steps->items[longest];
-    struct finding *finding = finding_add(analysis, "outlier-steps", "Some steps take much longer",
-                                          cost, share, name_of_steps(analysis));
+    struct finding *finding =
+        finding_add(analysis, RULE_OUTLIER_STEPS, cost, share, name_of_steps(analysis));
     const char *guessed = analysis->step_origin == STEPS_GUESSED ? "guessed " : "";
     if (outliers == 1)
         finding->text = finding_text(analysis, "One %sstep takes", guessed);
@@ -147,9 +147,10 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         finding->text = finding_text(analysis, "%s of %zu %ssteps take",
                                      format_count(outliers, number), steps->count, guessed);
     finding->text = finding_text(
-        analysis, "%s more than 1.5 times the median of %s; step %lld, the longest, takes %s%s.",
-        finding->text, format_ps((double)median, usual), (long long)worst->step->number,
-        format_ps((double)duration_of(worst), time), what_differs(analysis, steps, longest));
+        analysis, "%s more than %.1f times the median of %s; step %lld, the longest, takes %s%s.",
+        finding->text, STEP_OUTLIER_FACTOR, format_ps((double)median, usual),
+        (long long)worst->step->number, format_ps((double)duration_of(worst), time),
+        what_differs(analysis, steps, longest));
     finding->advice =
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "
@@ -192,13 +193,11 @@ void find_compilation(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     const struct summary *summary = &analysis->summary;
-    bool is_known = false, has_types = false;
-    const struct finding *known;
-    array_each (known, &analysis->findings)
-        is_known |= strcmp(known->rule, "recompilation") == 0;
+    bool has_types = false;
     for (size_t i = 0; i < analysis->catalog->types.count; i++)
         has_types |= analysis->host_class[i] == HOST_COMPILE;
-    if (is_known || !has_types || summary->threads.count == 0)
+    if (findings_have(&analysis->findings, RULE_RECOMPILATION) || !has_types ||
+        summary->threads.count == 0)
         return;
     struct class_sums sums = {0};
     range_list ranges = {0};
@@ -210,8 +209,7 @@ void find_compilation(struct rules *rules)
         return;
     char time[QUANTITY_SIZE];
     struct finding *finding =
-        finding_add(analysis, "compilation", "The capture contains compilation",
-                    sums.ps[HOST_COMPILE], share, "the capture");
+        finding_add(analysis, RULE_COMPILATION, sums.ps[HOST_COMPILE], share, "the capture");
     finding->text = finding_text(
         analysis, "The busiest thread compiles or loads programs for %s, outside the steps.",
         format_ps((double)sums.ps[HOST_COMPILE], time));
@@ -229,14 +227,14 @@ void find_host_steps(struct rules *rules)
 {
     static const struct {
         enum host_class class;
-        const char *rule, *title, *what, *advice;
+        enum finding_rule rule;
+        const char *what, *advice;
     } host_rules[] = {
-        {HOST_INPUT, "input-bound", "The steps wait for input", "waits for data",
+        {HOST_INPUT, RULE_STEPS_INPUT_BOUND, "waits for data",
          "Load ahead: more workers and prefetching, a cheaper or precomputed input pipeline."},
-        {HOST_COMPILE, "recompilation", "Programs are compiled in the steps", "compiles",
+        {HOST_COMPILE, RULE_STEPS_RECOMPILATION, "compiles",
          "Warm up before measuring; keep shapes and static arguments constant."},
-        {HOST_PROFILER, "profiler-overhead", "The profiler delays the program",
-         "does the profiler's work",
+        {HOST_PROFILER, RULE_STEPS_PROFILER_OVERHEAD, "does the profiler's work",
          "Record fewer steps and less per event: no stacks, no shapes."},
     };
     struct analysis *analysis = rules->analysis;
@@ -263,8 +261,8 @@ void find_host_steps(struct rules *rules)
         if (share < MIN_SHARE)
             continue;
         char time[QUANTITY_SIZE];
-        struct finding *finding = finding_add(analysis, host_rules[i].rule, host_rules[i].title,
-                                              sums.ps[class], share, name_of_steps(analysis));
+        struct finding *finding = finding_add(analysis, host_rules[i].rule, sums.ps[class], share,
+                                              name_of_steps(analysis));
         finding->text = finding_text(analysis, "For %s the thread of the steps %s.",
                                      format_ps((double)sums.ps[class], time), host_rules[i].what);
         finding->advice = host_rules[i].advice;

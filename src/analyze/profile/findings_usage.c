@@ -42,7 +42,7 @@ static void measure(const struct device_activity *device, bool is_first, struct 
     for (unsigned part = 0; part < USAGE_PARTS; part++) {
         int64_t from = part_start(device, part), to = part_start(device, part + 1);
         int64_t idle = idle_in(device, &gap, from, to);
-        if ((double)idle <= (1 - LOW_USAGE) * (double)(to - from)) {
+        if ((double)idle <= (1 - LOW_USAGE_SHARE) * (double)(to - from)) {
             span = (struct low_span){0};
             continue;
         }
@@ -80,9 +80,9 @@ void find_low_usage(struct rules *rules)
         share_of_window(rules, usage.idle_ps) < MIN_SHARE)
         return;
     char length[QUANTITY_SIZE], idle[QUANTITY_SIZE], from[QUANTITY_SIZE], to[QUANTITY_SIZE];
-    struct finding *finding = finding_add(
-        analysis, "low-utilisation", "The devices are used little for a part of the time",
-        per_device(rules, usage.idle_ps), share_of_window(rules, usage.idle_ps), rules->share_of);
+    struct finding *finding =
+        finding_add(analysis, RULE_LOW_UTILISATION, per_device(rules, usage.idle_ps),
+                    share_of_window(rules, usage.idle_ps), rules->share_of);
     finding->text = finding_text(
         analysis,
         "%s idles for %s of %s in which it works less than half of the time, most of it from %s to "

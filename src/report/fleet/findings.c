@@ -10,19 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Thresholds in queries. */
+#define EXPLAINED_TEXT    THRESHOLD_TEXT(EXPLAINED_SHARE)
+#define DRIFT_FIT_TEXT    THRESHOLD_TEXT(DRIFT_FIT_SHARE)
+#define DRIFT_BLOCKS_TEXT THRESHOLD_TEXT(MIN_DRIFT_BLOCKS)
+#define DRIFT_CHANGE_TEXT THRESHOLD_TEXT(MIN_DRIFT_SHARE)
+#define IMBALANCE_TEXT    THRESHOLD_TEXT(IMBALANCE_FACTOR)
+
 const char *run_finding_time(double ns, char text[static QUANTITY_SIZE])
 {
     return format_ps(ns * 1000, text);
 }
 
-struct finding *run_finding_add(struct findings *findings, const char *rule)
-{
-    struct finding *finding = array_push(&findings->items);
-    *finding = (struct finding){.rule = rule, .rank = -1, .device = -1};
-    return finding;
-}
-
-char *run_finding_evidence(const struct sql_result *result, size_t row)
+/* The columns of a row as a JSON object. */
+static const char *row_json(struct run_findings *findings, const struct sql_result *result,
+                            size_t row)
 {
     struct output out;
     struct json json;
@@ -44,9 +46,18 @@ char *run_finding_evidence(const struct sql_result *result, size_t row)
             json_text(&json, value);
     }
     json_close(&json, '}');
-    char *text = mem_copy_text(out.data, out.size);
+    const char *text = arena_copy_text(&findings->findings.texts, out.data, out.size);
     output_discard(&out);
     return text;
+}
+
+struct finding *run_finding_add(struct run_findings *findings, enum finding_rule rule,
+                                const char *query, const struct sql_result *result, size_t row)
+{
+    struct finding *finding = finding_add(findings, rule, 0, 0, "the steps");
+    finding->sql = query;
+    finding->run.row = row_json(findings, result, row);
+    return finding;
 }
 
 /* Collectives. */
@@ -60,18 +71,22 @@ static const char communicator_query[] =
 
 static bool add_communicator(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "slow-communicator");
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_SLOW_COMMUNICATOR, communicator_query, result, row);
     char transfer[QUANTITY_SIZE], usual[QUANTITY_SIZE], bytes[QUANTITY_SIZE], pair[64] = "";
-    struct text operation = sql_value(result, row, 1);
-    finding->communicator = row_text(result, row, 0);
+    struct text communicator = sql_value(result, row, 0), operation = sql_value(result, row, 1);
+    finding->run.communicator =
+        finding_text(findings, "%.*s", (int)communicator.size, communicator.data);
     if (row_integer(result, row, 2) >= 0)
         snprintf(pair, sizeof pair, " from rank %" PRId64 " to %" PRId64,
                  row_integer(result, row, 2), row_integer(result, row, 3));
-    finding->title = path_format("%.*s in %s%s is slow", (int)operation.size, operation.data,
-                                 finding->communicator, pair);
+    finding->title = finding_text(findings, "%.*s in %s%s is slow", (int)operation.size,
+                                  operation.data, finding->run.communicator, pair);
     double per_step = (row_number(result, row, 7) - row_number(result, row, 8)) *
                       row_number(result, row, 11) / row_number(result, row, 12);
-    finding->statement = path_format(
+    finding->text = finding_text(
+        findings,
         "Once all ranks have arrived, %.*s of %s takes %s; in the %" PRId64
         " communicators with as many ranks and machines the median is %s. It has %.1f GB/s of bus "
         "bandwidth.",
@@ -81,9 +96,8 @@ static bool add_communicator(void *context, const struct sql_result *result, siz
         run_finding_time(row_number(result, row, 8), usual), row_number(result, row, 10));
     finding->advice = "Look at the links of its machines: errors and speed of network adapters and "
                       "cables, a switch that is shared, the topology the library has found.";
-    finding->query = communicator_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns = row_has(result, row, 13) ? fmax(0, row_number(result, row, 13)) : per_step;
+    finding->run.cost_ns =
+        row_has(result, row, 13) ? fmax(0, row_number(result, row, 13)) : per_step;
     return true;
 }
 
@@ -94,17 +108,18 @@ static const char operation_query[] =
 
 static bool add_operation(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "slow-operation");
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_SLOW_OPERATION, operation_query, result, row);
     char *operation = row_text(result, row, 0), *best = row_text(result, row, 4);
-    finding->title = path_format("%s is slow everywhere", operation);
-    finding->statement = path_format(
+    finding->title = finding_text(findings, "%s is slow everywhere", operation);
+    finding->text = finding_text(
+        findings,
         "%s has %.1f GB/s of bus bandwidth, where %s has %.1f GB/s over the same communicators.",
         operation, row_number(result, row, 2), best, row_number(result, row, 3));
     finding->advice = "Look at the algorithm and protocol the library chooses for it, at its sizes "
                       "(many small ones cost latency), and at whether buffers are registered.";
-    finding->query = operation_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns =
+    finding->run.cost_ns =
         row_has(result, row, 6) ? fmax(0, row_number(result, row, 6)) : row_number(result, row, 5);
     mem_free(operation);
     mem_free(best);
@@ -123,7 +138,8 @@ static const char outlier_query[] =
     "s.step FROM Step AS s JOIN LaneStep AS x ON x.step = s.step JOIN blocks AS b ON b.rank = "
     "x.rank "
     "AND b.device_idx = x.device_idx AND b.block = s.block WHERE s.is_outlier AND x.excess_ns - "
-    "b.usual_excess_ns > 0.5 * (s.median_ns - s.usual_ns)), unexplained AS (SELECT * FROM Step "
+    "b.usual_excess_ns > " EXPLAINED_TEXT
+    " * (s.median_ns - s.usual_ns)), unexplained AS (SELECT * FROM Step "
     "WHERE "
     "is_outlier AND step NOT IN (SELECT step FROM explained)) SELECT count(*) AS outliers, "
     "sum(median_ns - usual_ns) AS excess_ns, max(median_ns / usual_ns) AS worst, max_by(step, "
@@ -134,16 +150,18 @@ static const char outlier_query[] =
 
 static bool add_outliers(void *context, const struct sql_result *result, size_t row)
 {
-    struct findings *findings = context;
+    struct run_findings *findings = context;
     int64_t count = row_integer(result, row, 0);
     if (count == 0)
         return true;
-    struct finding *finding = run_finding_add(findings, "outlier-steps");
+    struct finding *finding =
+        run_finding_add(findings, RULE_RUN_OUTLIER_STEPS, outlier_query, result, row);
     char excess[QUANTITY_SIZE];
     struct text steps = sql_value(result, row, 7);
-    finding->title = path_format("%" PRId64 " %s far longer than others", count,
-                                 count == 1 ? "step is" : "steps are");
-    finding->statement = path_format(
+    finding->title = finding_text(findings, "%" PRId64 " %s far longer than others", count,
+                                  count == 1 ? "step is" : "steps are");
+    finding->text = finding_text(
+        findings,
         "Steps %.*s took %s more than usual together; the worst is step %" PRId64
         ", %.2f times as long. %s",
         (int)steps.size, steps.data, run_finding_time(row_number(result, row, 1), excess),
@@ -152,56 +170,57 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
                                          : "Some ranks were later than others in it.");
     finding->advice = "Look for what happens in these steps only: checkpoints, evaluation, garbage "
                       "collection, compilation, a retry of the network.";
-    finding->query = outlier_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns = row_number(result, row, 1) / (double)findings->steps;
+    finding->run.cost_ns = row_number(result, row, 1) / (double)findings->steps;
     return true;
 }
 
-/* A line that explains 70 % of what the blocks differ, and makes 3 % over the run. */
 static const char drift_query[] =
     "SELECT change_ns, initial_ns, fit, blocks, min(first_step) AS first_step, max(last_step) AS "
-    "last_step FROM Drift WHERE blocks >= 3 AND fit >= 0.7 AND abs(change_ns) >= 0.03 * initial_ns "
+    "last_step FROM Drift WHERE blocks >= " DRIFT_BLOCKS_TEXT " AND fit >= " DRIFT_FIT_TEXT
+    " AND abs(change_ns) >= " DRIFT_CHANGE_TEXT " * initial_ns "
     "GROUP BY change_ns, initial_ns, fit, blocks";
 
 static bool add_drift(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "drift");
+    struct run_findings *findings = context;
+    struct finding *finding = run_finding_add(findings, RULE_DRIFT, drift_query, result, row);
     char change[QUANTITY_SIZE], initial[QUANTITY_SIZE];
     double change_ns = row_number(result, row, 0), initial_ns = row_number(result, row, 1);
-    finding->title =
-        path_format("Steps become %s over the run", change_ns > 0 ? "longer" : "shorter");
-    finding->statement =
-        path_format("From step %" PRId64 " to %" PRId64
-                    " the typical rank's own time changes by %s (%+.1f %%), "
-                    "from %s.",
-                    row_integer(result, row, 4), row_integer(result, row, 5),
-                    run_finding_time(fabs(change_ns), change), 100 * change_ns / initial_ns,
-                    run_finding_time(initial_ns, initial));
+    finding->title = finding_text(findings, "Steps become %s over the run",
+                                  change_ns > 0 ? "longer" : "shorter");
+    finding->text =
+        finding_text(findings,
+                     "From step %" PRId64 " to %" PRId64
+                     " the typical rank's own time changes by %s (%+.1f %%), "
+                     "from %s.",
+                     row_integer(result, row, 4), row_integer(result, row, 5),
+                     run_finding_time(fabs(change_ns), change), 100 * change_ns / initial_ns,
+                     run_finding_time(initial_ns, initial));
     finding->advice = "All ranks change alike: look at temperature and power of the devices, at "
                       "sequence lengths that grow, at fragmented memory, at logs that grow.";
-    finding->query = drift_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns = fmax(0, change_ns / 2);
+    finding->run.cost_ns = fmax(0, change_ns / 2);
     return true;
 }
 
-/* Programs whose own time differs by 10 %. */
 static const char imbalance_query[] =
     "WITH programs AS (SELECT program, count(*) AS lanes, min(rank) AS first_rank, max(rank) AS "
     "last_rank, median(median_own_ns) AS own_ns FROM RankSummary WHERE program > 0 GROUP BY "
     "program) SELECT max(own_ns) AS longest_ns, min(own_ns) AS shortest_ns, sum(own_ns * lanes) / "
     "sum(lanes) AS mean_ns, max_by(program, own_ns) AS program, max_by(first_rank, own_ns) AS "
     "first_rank, max_by(last_rank, own_ns) AS last_rank, max_by(lanes, own_ns) AS lanes, count(*) "
-    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > 1.1 * min(own_ns)";
+    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > " IMBALANCE_TEXT
+    " * min(own_ns)";
 
 static bool add_imbalance(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "imbalance");
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_IMBALANCE, imbalance_query, result, row);
     char longest[QUANTITY_SIZE], shortest[QUANTITY_SIZE];
-    finding->title = path_format("Work is unevenly divided between %" PRId64 " programs",
-                                 row_integer(result, row, 7));
-    finding->statement = path_format(
+    finding->title = finding_text(findings, "Work is unevenly divided between %" PRId64 " programs",
+                                  row_integer(result, row, 7));
+    finding->text = finding_text(
+        findings,
         "Ranks run different programs, as stages of a pipeline do: the longest, of %" PRId64
         " ranks between %" PRId64 " and %" PRId64
         ", takes %s of own time in a step, the shortest %s.",
@@ -209,9 +228,7 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
         run_finding_time(row_number(result, row, 0), longest),
         run_finding_time(row_number(result, row, 1), shortest));
     finding->advice = "Move layers from the longest stage to others.";
-    finding->query = imbalance_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns = row_number(result, row, 0) - row_number(result, row, 2);
+    finding->run.cost_ns = row_number(result, row, 0) - row_number(result, row, 2);
     return true;
 }
 
@@ -225,17 +242,18 @@ static const char lost_query[] =
 
 static bool add_lost(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "lost-ranks");
+    struct run_findings *findings = context;
+    struct finding *finding = run_finding_add(findings, RULE_LOST_RANKS, lost_query, result, row);
     int64_t lost = row_integer(result, row, 0) - row_integer(result, row, 1);
     struct text missing = sql_value(result, row, 2);
-    finding->title = path_format("%" PRId64 " of %" PRId64 " ranks are not in the dataset", lost,
-                                 row_integer(result, row, 0));
-    finding->statement = path_format(
+    finding->title =
+        finding_text(findings, "%" PRId64 " of %" PRId64 " ranks are not in the dataset", lost,
+                     row_integer(result, row, 0));
+    finding->text = finding_text(
+        findings,
         "Missing: %.*s%s. If the others wait for one of these, that is seen as a slow transfer.",
         (int)missing.size, missing.data, lost > 20 ? " and more" : "");
     finding->advice = "Add their captures with kymo fleet add.";
-    finding->query = lost_query;
-    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -247,22 +265,23 @@ static const char damaged_query[] =
 
 static bool add_damaged(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "damaged-ranks");
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_DAMAGED_RANKS, damaged_query, result, row);
     int64_t count = row_integer(result, row, 0);
     struct text files = sql_value(result, row, 3);
     if (count == 1)
-        finding->title = path_format("Rank %" PRId64 " is left out: a file of it cannot be read",
-                                     row_integer(result, row, 2));
-    else
         finding->title =
-            path_format("%" PRId64 " ranks are left out: files of them cannot be read", count);
-    finding->statement = path_format("Damaged: %.*s%s.", (int)files.size, files.data,
-                                     count > 5 ? "; and more, listed in DamagedRank" : "");
+            finding_text(findings, "Rank %" PRId64 " is left out: a file of it cannot be read",
+                         row_integer(result, row, 2));
+    else
+        finding->title = finding_text(
+            findings, "%" PRId64 " ranks are left out: files of them cannot be read", count);
+    finding->text = finding_text(findings, "Damaged: %.*s%s.", (int)files.size, files.data,
+                                 count > 5 ? "; and more, listed in DamagedRank" : "");
     finding->advice = "Add them again with kymo fleet add --force, or remove them with kymo fleet "
                       "remove. If the others wait for one of these, that is seen as a slow "
                       "transfer.";
-    finding->query = damaged_query;
-    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -279,12 +298,15 @@ static const char partial_query[] =
 
 static bool add_partial(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "partial-captures");
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_PARTIAL_CAPTURES, partial_query, result, row);
     int64_t count = row_integer(result, row, 0);
     struct text ranks = sql_value(result, row, 5);
-    finding->title = path_format("%" PRId64 " %s not have all steps", count,
-                                 count == 1 ? "capture does" : "captures do");
-    finding->statement = path_format(
+    finding->title = finding_text(findings, "%" PRId64 " %s not have all steps", count,
+                                  count == 1 ? "capture does" : "captures do");
+    finding->text = finding_text(
+        findings,
         "The run has steps %" PRId64 " to %" PRId64
         "; captures of ranks %.*s%s have fewer. Rank %" PRId64 " has %" PRId64 " to %" PRId64 ".",
         row_integer(result, row, 6), row_integer(result, row, 7), (int)ranks.size, ranks.data,
@@ -292,8 +314,6 @@ static bool add_partial(void *context, const struct sql_result *result, size_t r
         row_integer(result, row, 3));
     finding->advice = "Their missing steps are left out. Larger buffers or a shorter capture keep "
                       "all of them.";
-    finding->query = partial_query;
-    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -303,17 +323,16 @@ static const char clock_query[] =
 
 static bool add_clocks(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "clocks-apart");
-    finding->title = mem_copy_text("Clocks of some machines cannot be compared",
-                                   strlen("Clocks of some machines cannot be compared"));
-    finding->statement = path_format(
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_CLOCKS_APART, clock_query, result, row);
+    finding->text = finding_text(
+        findings,
         "No collective connects the %" PRId64 " groups among %" PRId64
         " machines; times of machines in different "
         "groups are by their own clocks. Skews, waits and own times do not depend on clocks.",
         row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Captures that have a collective of all ranks connect them.";
-    finding->query = clock_query;
-    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
@@ -321,36 +340,32 @@ static const char guessed_query[] = "SELECT guessed_ranks, ranks FROM Run WHERE 
 
 static bool add_guessed(void *context, const struct sql_result *result, size_t row)
 {
-    struct finding *finding = run_finding_add(context, "guessed-steps");
-    finding->title =
-        path_format("Steps of %" PRId64 " ranks are guessed", row_integer(result, row, 0));
-    finding->statement =
-        path_format("Steps of %" PRId64 " of %" PRId64
-                    " ranks have no numbers of the program: those of different ranks may "
-                    "not be the same steps where captures did not begin together.",
-                    row_integer(result, row, 0), row_integer(result, row, 1));
+    struct run_findings *findings = context;
+    struct finding *finding =
+        run_finding_add(findings, RULE_GUESSED_STEPS, guessed_query, result, row);
+    finding->title = finding_text(findings, "Steps of %" PRId64 " ranks are guessed",
+                                  row_integer(result, row, 0));
+    finding->text =
+        finding_text(findings,
+                     "Steps of %" PRId64 " of %" PRId64
+                     " ranks have no numbers of the program: those of different ranks may "
+                     "not be the same steps where captures did not begin together.",
+                     row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Mark steps in the program, as torch.profiler's step() or "
                       "jax.profiler.StepTraceAnnotation do.";
-    finding->query = guessed_query;
-    finding->evidence = run_finding_evidence(result, row);
     return true;
 }
 
+static const char totals_query[] =
+    "SELECT count(*), median(median_ns), (SELECT count(*) FROM Lane) FROM Step";
+
 static bool read_totals(void *context, const struct sql_result *result, size_t row)
 {
-    struct findings *findings = context;
+    struct run_findings *findings = context;
     findings->steps = row_integer(result, row, 0);
     findings->step_ns = row_number(result, row, 1);
     findings->lanes = row_integer(result, row, 2);
     return true;
-}
-
-static int compare_findings(const void *a, const void *b)
-{
-    const struct finding *left = a, *right = b;
-    if (left->cost_ns != right->cost_ns)
-        return left->cost_ns > right->cost_ns ? -1 : 1;
-    return strcmp(left->title, right->title);
 }
 
 static const char *const columns[][2] = {
@@ -362,74 +377,56 @@ static const char *const columns[][2] = {
 
 #define NS_PER_HOUR 3.6e12
 
-static bool write_findings(struct findings *findings, struct error *err)
+static bool write_findings(struct run_findings *findings, struct error *err)
 {
     struct values values;
     values_begin(&values, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < findings->items.count; i++) {
-        const struct finding *finding = &findings->items.items[i];
+    for (size_t i = 0; i < findings->findings.count; i++) {
+        const struct finding *finding = &findings->findings.items[i];
         values_put_integer(&values, (int64_t)i);
         values_put_text(&values, finding->rule);
         values_put_text(&values, finding->title);
-        values_put_text(&values, finding->statement);
+        values_put_text(&values, finding->text);
         values_put_text(&values, finding->advice);
-        values_put_number(&values, finding->cost_ns);
+        values_put_number(&values, finding->run.cost_ns);
         values_put_number(&values,
-                          findings->step_ns > 0 ? finding->cost_ns / findings->step_ns : 0);
-        values_put_number(&values, finding->cost_ns * (double)findings->steps *
+                          findings->step_ns > 0 ? finding->run.cost_ns / findings->step_ns : 0);
+        values_put_number(&values, finding->run.cost_ns * (double)findings->steps *
                                        (double)findings->lanes / NS_PER_HOUR);
-        if (finding->rank >= 0) {
-            values_put_integer(&values, finding->rank);
-            values_put_integer(&values, finding->device);
+        if (finding->run.rank >= 0) {
+            values_put_integer(&values, finding->run.rank);
+            values_put_integer(&values, finding->run.device);
         } else {
             values_put_null(&values);
             values_put_null(&values);
         }
-        if (finding->communicator)
-            values_put_text(&values, finding->communicator);
+        if (finding->run.communicator)
+            values_put_text(&values, finding->run.communicator);
         else
             values_put_null(&values);
-        values_put_text(&values, finding->evidence);
-        values_put_text(&values, finding->query);
+        values_put_text(&values, finding->run.row);
+        values_put_text(&values, finding->sql);
     }
     return values_end(&values, findings->analysis, "RunFinding", err);
 }
 
 bool stage_findings(struct fleet_analysis *analysis, struct error *err)
 {
-    struct findings findings = {.analysis = analysis};
     static const struct {
         const char *query;
         row_visitor *add;
     } rules[] = {
-        {"SELECT count(*), median(median_ns), (SELECT count(*) FROM Lane) FROM Step", read_totals},
-        {straggler_query, add_straggler},
-        {communicator_query, add_communicator},
-        {operation_query, add_operation},
-        {outlier_query, add_outliers},
-        {drift_query, add_drift},
-        {imbalance_query, add_imbalance},
-        {damaged_query, add_damaged},
-        {lost_query, add_lost},
-        {partial_query, add_partial},
-        {clock_query, add_clocks},
-        {guessed_query, add_guessed}};
-    bool ok = true;
+#define RUN_RULE(name, id, title, query, add) {query, add},
+#include "analyze/findings/rules.def"
+    };
+    struct run_findings findings = {.analysis = analysis};
+    bool ok = each_row(analysis, totals_query, read_totals, &findings, err);
     for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++)
-        ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);
+        if (i == 0 || rules[i].add != rules[i - 1].add) /* once where it is that of several */
+            ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);
     note_incomplete_ranks(&findings);
-    if (findings.items.count > 0)
-        qsort(findings.items.items, findings.items.count, sizeof *findings.items.items,
-              compare_findings);
+    findings_sort(&findings.findings, 0, finding_costs_run_more);
     ok = ok && write_findings(&findings, err);
-    struct finding *finding;
-    array_each (finding, &findings.items) {
-        mem_free(finding->title);
-        mem_free(finding->statement);
-        mem_free(finding->evidence);
-        mem_free(finding->communicator);
-        mem_free(finding->machine);
-    }
-    array_free(&findings.items);
+    findings_free(&findings.findings);
     return ok;
 }

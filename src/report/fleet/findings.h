@@ -1,35 +1,27 @@
 /*
- * Inside fleet: findings while they are gathered.
+ * Inside fleet: findings while they are gathered. The rules are listed in findings/rules.def.
  */
 #ifndef KYMO_REPORT_FLEET_FINDINGS_H
 #define KYMO_REPORT_FLEET_FINDINGS_H
 
+#include "analyze/findings/findings.h"
+#include "analyze/findings/thresholds.h"
 #include "report/fleet/work.h"
 
-struct finding {
-    const char *rule;
-    char *title, *statement, *evidence;
-    const char *advice, *query;
-    double cost_ns; /* per step */
-    int64_t rank, device;
-    char *communicator;
-    char *machine; /* of which most ranks are slow */
-};
-
-struct findings {
+struct run_findings {
     struct fleet_analysis *analysis;
-    ARRAY(struct finding) items;
+    struct findings findings;
     double step_ns;
     int64_t steps, lanes;
 };
 
-struct finding *run_finding_add(struct findings *findings, const char *rule);
+/* A finding from a row of a query, with that as its evidence. */
+struct finding *run_finding_add(struct run_findings *findings, enum finding_rule rule,
+                                const char *query, const struct sql_result *result, size_t row);
 const char *run_finding_time(double ns, char text[static QUANTITY_SIZE]);
-/* The columns of a row as a JSON object. */
-char *run_finding_evidence(const struct sql_result *result, size_t row);
 
 /* Findings that cost time and rest on ranks whose captures dropped events say so. */
-void note_incomplete_ranks(struct findings *findings);
+void note_incomplete_ranks(struct run_findings *findings);
 
 /* Slow ranks and machines. */
 extern const char straggler_query[];

@@ -6,8 +6,10 @@
 
 #include <inttypes.h>
 
-static char *make_note(const struct fleet_analysis *analysis)
+/* NULL if all ranks are complete. */
+static const char *make_note(struct run_findings *findings)
 {
+    const struct fleet_analysis *analysis = findings->analysis;
     const struct rank_file *file, *first = NULL;
     size_t count = 0;
     array_each (file, &analysis->files.ranks) {
@@ -17,24 +19,21 @@ static char *make_note(const struct fleet_analysis *analysis)
     }
     if (count == 0)
         return NULL;
-    return count == 1 ? path_format("This rests on an incomplete rank: events of rank %" PRIu64
-                                    " were dropped during capture.",
-                                    first->rank)
-                      : path_format("This rests on %zu incomplete ranks: events of rank %" PRIu64
-                                    " and others were dropped during capture.",
-                                    count, first->rank);
+    return count == 1 ? finding_text(findings,
+                                     "This rests on an incomplete rank: events of rank %" PRIu64
+                                     " were dropped during capture.",
+                                     first->rank)
+                      : finding_text(findings,
+                                     "This rests on %zu incomplete ranks: events of rank %" PRIu64
+                                     " and others were dropped during capture.",
+                                     count, first->rank);
 }
 
-void note_incomplete_ranks(struct findings *findings)
+void note_incomplete_ranks(struct run_findings *findings)
 {
-    char *note = make_note(findings->analysis);
+    const char *note = make_note(findings);
     struct finding *finding;
-    array_each (finding, &findings->items) {
-        if (!note || finding->cost_ns <= 0)
-            continue;
-        char *statement = path_format("%s %s", finding->statement, note);
-        mem_free(finding->statement);
-        finding->statement = statement;
-    }
-    mem_free(note);
+    array_each (finding, &findings->findings)
+        if (note && finding->run.cost_ns > 0)
+            finding->text = finding_text(findings, "%s %s", finding->text, note);
 }

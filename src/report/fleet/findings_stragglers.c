@@ -83,7 +83,7 @@ const char straggler_query[] =
     "StragglerWork AS k ON k.rank = s.rank AND k.device_idx = s.device_idx ORDER BY "
     "s.mean_excess_ns DESC, s.rank, s.device_idx LIMIT 64";
 
-static void put_since(struct output *out, const struct findings *findings,
+static void put_since(struct output *out, const struct run_findings *findings,
                       const struct sql_result *result, size_t row)
 {
     struct text kind = sql_value(result, row, S_KIND);
@@ -117,9 +117,9 @@ static void put_kernels(struct output *out, const struct sql_result *result, siz
             (int)kernel.size, kernel.data, excess, usual);
 }
 
-static char *taken(struct output *out)
+static const char *taken(struct run_findings *findings, struct output *out)
 {
-    char *text = mem_copy_text(out->data, out->size);
+    const char *text = arena_copy_text(&findings->findings.texts, out->data, out->size);
     output_discard(out);
     return text;
 }
@@ -144,67 +144,67 @@ static void put_straggler(struct output *out, const struct sql_result *result, s
 static bool is_machine_slow(const struct sql_result *result, size_t row)
 {
     int64_t slow = row_integer(result, row, S_MACHINE_SLOW);
-    return slow > 1 && 4 * slow >= 3 * row_integer(result, row, S_MACHINE_LANES);
+    return slow > 1 &&
+           (double)slow >= SLOW_MACHINE_SHARE * (double)row_integer(result, row, S_MACHINE_LANES);
 }
 
-static bool is_machine_known(const struct findings *findings, const char *machine)
+static bool is_machine_known(const struct run_findings *findings, struct text machine)
 {
     const struct finding *finding;
-    array_each (finding, &findings->items)
-        if (finding->machine && strcmp(finding->machine, machine) == 0)
+    array_each (finding, &findings->findings)
+        if (finding->run.machine && text_equal(text_of(finding->run.machine), machine))
             return true;
     return false;
 }
 
 /* What is said of a rank, or of a machine by its slowest rank. */
-static void describe_straggler(struct finding *finding, const struct findings *findings,
+static void describe_straggler(struct finding *finding, struct run_findings *findings,
                                const struct sql_result *result, size_t row)
 {
     struct text instance = sql_value(result, row, S_INSTANCE);
     struct output title, statement;
     output_memory(&title);
     output_memory(&statement);
-    if (finding->machine) {
-        output_format(&title, "Machine %s ", finding->machine);
+    if (finding->run.machine) {
+        output_format(&title, "Machine %s ", finding->run.machine);
         output_format(&statement,
                       "%" PRId64 " of its %" PRId64
                       " devices are slow. The slowest is rank %" PRId64 ". ",
                       row_integer(result, row, S_MACHINE_SLOW),
-                      row_integer(result, row, S_MACHINE_LANES), finding->rank);
+                      row_integer(result, row, S_MACHINE_LANES), finding->run.rank);
     } else {
-        output_format(&title, "Rank %" PRId64, finding->rank);
+        output_format(&title, "Rank %" PRId64, finding->run.rank);
         if (row_integer(result, row, S_DEVICES) > 1)
-            output_format(&title, " device %" PRId64, finding->device);
+            output_format(&title, " device %" PRId64, finding->run.device);
         output_format(&title, " on %.*s ", (int)instance.size, instance.data);
     }
     put_since(&title, findings, result, row);
     put_straggler(&statement, result, row);
-    finding->title = taken(&title);
-    finding->statement = taken(&statement);
+    finding->title = taken(findings, &title);
+    finding->text = taken(findings, &statement);
 }
 
 bool add_straggler(void *context, const struct sql_result *result, size_t row)
 {
-    struct findings *findings = context;
+    struct run_findings *findings = context;
     bool is_machine = is_machine_slow(result, row);
-    char *machine = is_machine ? row_text(result, row, S_INSTANCE) : NULL;
-    if (is_machine && is_machine_known(findings, machine)) {
-        mem_free(machine);
+    struct text machine = sql_value(result, row, S_INSTANCE);
+    if (is_machine && is_machine_known(findings, machine))
         return true;
-    }
-    struct finding *finding = run_finding_add(findings, is_machine ? "slow-machine" : "straggler");
+    struct finding *finding =
+        run_finding_add(findings, is_machine ? RULE_SLOW_MACHINE : RULE_RUN_STRAGGLER,
+                        straggler_query, result, row);
     size_t saved = is_machine ? S_MACHINE_SAVED : S_SAVED;
     double late_share =
         (double)row_integer(result, row, S_LATE) / (double)row_integer(result, row, S_STEPS);
-    finding->machine = machine;
-    finding->rank = row_integer(result, row, S_RANK);
-    finding->device = row_integer(result, row, S_DEVICE);
+    if (is_machine)
+        finding->run.machine = finding_text(findings, "%.*s", (int)machine.size, machine.data);
+    finding->run.rank = row_integer(result, row, S_RANK);
+    finding->run.device = row_integer(result, row, S_DEVICE);
     describe_straggler(finding, findings, result, row);
     finding->advice = causes[cause_of(sql_value(result, row, S_CAUSE))].advice;
-    finding->query = straggler_query;
-    finding->evidence = run_finding_evidence(result, row);
-    finding->cost_ns = row_has(result, row, saved)
-                           ? fmax(0, row_number(result, row, saved)) * late_share
-                           : row_number(result, row, S_MEAN);
+    finding->run.cost_ns = row_has(result, row, saved)
+                               ? fmax(0, row_number(result, row, saved)) * late_share
+                               : row_number(result, row, S_MEAN);
     return true;
 }

@@ -3,6 +3,7 @@
  * Markdown or JSON. Units of columns are known by their names.
  */
 #include "base/wire/wire.h"
+#include "export/export.h"
 #include "report/fleet/work.h"
 
 #include <assert.h>
@@ -151,7 +152,7 @@ static void format_heading(const char *name, char heading[static CELL_SIZE])
 }
 
 /* Cells of a table, row by row, the headings first. */
-struct table {
+struct report_table {
     struct output cells; /* each NUL-terminated */
     size_t columns, rows;
     size_t widths[32];
@@ -166,7 +167,7 @@ static size_t characters(const char *text)
     return count;
 }
 
-static void add_cell(struct table *table, size_t column, const char *cell)
+static void add_cell(struct report_table *table, size_t column, const char *cell)
 {
     size_t width = characters(cell);
     if (width > table->widths[column])
@@ -176,7 +177,7 @@ static void add_cell(struct table *table, size_t column, const char *cell)
 
 static bool add_table_row(void *context, const struct sql_result *result, size_t row)
 {
-    struct table *table = context;
+    struct report_table *table = context;
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
     char cell[CELL_SIZE];
@@ -206,7 +207,7 @@ static void put_padded(struct output *out, const char *cell, size_t width, bool 
         output_char(out, ' ');
 }
 
-static void put_text_row(struct output *out, const struct table *table, const char **cell)
+static void put_text_row(struct output *out, const struct report_table *table, const char **cell)
 {
     output_text(out, " ");
     for (size_t i = 0; i < table->columns; i++, *cell += strlen(*cell) + 1) {
@@ -219,7 +220,8 @@ static void put_text_row(struct output *out, const struct table *table, const ch
     output_char(out, '\n');
 }
 
-static void put_markdown_row(struct output *out, const struct table *table, const char **cell)
+static void put_markdown_row(struct output *out, const struct report_table *table,
+                             const char **cell)
 {
     output_char(out, '|');
     for (size_t i = 0; i < table->columns; i++, *cell += strlen(*cell) + 1) {
@@ -233,7 +235,7 @@ static void put_markdown_row(struct output *out, const struct table *table, cons
     output_char(out, '\n');
 }
 
-static void put_table(struct output *out, const struct table *table, bool is_markdown)
+static void put_table(struct output *out, const struct report_table *table, bool is_markdown)
 {
     const char *cell = table->cells.data;
     for (size_t row = 0; row <= table->rows; row++) {
@@ -260,7 +262,7 @@ static void put_title(struct reporting *reporting, const char *title)
 static bool put_section(struct reporting *reporting, const struct section *section,
                         struct error *err)
 {
-    struct table table = {0};
+    struct report_table table = {0};
     bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
     output_memory(&table.cells);
     bool ok = each_row(reporting->analysis, section->query, add_table_row, &table, err);
@@ -431,27 +433,6 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
     return true;
 }
 
-/* Text in lines of at most 100 characters, indented. */
-static void put_wrapped(struct output *out, struct text text, const char *indent)
-{
-    enum { WIDTH = 100 };
-    size_t column = 0;
-    while (text.size > 0) {
-        const char *blank = memchr(text.data, ' ', text.size);
-        size_t size = blank ? (size_t)(blank - text.data) : text.size;
-        if (column > 0 && column + 1 + size > WIDTH) {
-            output_char(out, '\n');
-            column = 0;
-        }
-        output_text(out, column == 0 ? indent : " ");
-        column += column == 0 ? strlen(indent) + size : 1 + size;
-        output_write(out, text.data, size);
-        size += blank ? 1 : 0;
-        text = (struct text){text.data + size, text.size - size};
-    }
-    output_char(out, '\n');
-}
-
 static void put_cost(struct output *out, const struct sql_result *result, size_t row)
 {
     double cost = row_number(result, row, F_COST);
@@ -461,6 +442,8 @@ static void put_cost(struct output *out, const struct sql_result *result, size_t
     output_format(out, " (%.1f %%), %.3g rank-hours in all", 100 * row_number(result, row, F_SHARE),
                   row_number(result, row, F_HOURS));
 }
+
+enum { WIDTH = 100 }; /* of lines */
 
 static bool put_text_finding(void *context, const struct sql_result *result, size_t row)
 {
@@ -475,10 +458,10 @@ static bool put_text_finding(void *context, const struct sql_result *result, siz
         put_cost(out, result, row);
         output_char(out, '\n');
     }
-    put_wrapped(out, sql_value(result, row, F_STATEMENT), "     ");
-    put_wrapped(out, sql_value(result, row, F_ADVICE), "     ");
+    export_wrapped(out, WIDTH, 5, sql_value(result, row, F_STATEMENT));
+    export_wrapped(out, WIDTH, 5, sql_value(result, row, F_ADVICE));
     if (reporting->style->with_sql)
-        put_wrapped(out, sql_value(result, row, F_SQL), "       ");
+        export_wrapped(out, WIDTH, 7, sql_value(result, row, F_SQL));
     return true;
 }
 

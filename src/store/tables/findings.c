@@ -7,7 +7,7 @@ bool make_findings(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_FINDINGS, err);
     struct rows *rows = &filler.rows;
-    const finding_list *findings = &maker->analysis->findings;
+    const struct findings *findings = &maker->analysis->findings;
     for (size_t i = 0; i < findings->count && fill_continue(&filler); i++) {
         const struct finding *finding = &findings->items[i];
         rows_int(rows, FINDING_ID, (int64_t)i);
@@ -26,7 +26,7 @@ bool make_findings(struct profile_maker *maker, struct error *err)
 bool make_evidence(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_EVIDENCE, err);
-    const finding_list *findings = &maker->analysis->findings;
+    const struct findings *findings = &maker->analysis->findings;
     for (size_t i = 0; i < findings->count && fill_continue(&filler); i++)
         for (size_t k = 0; k < findings->items[i].evidence_count; k++) {
             const struct evidence *evidence = &findings->items[i].evidence[k];

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-static const struct device_finding *found(const struct device_analysis *analysis, const char *rule)
+static const struct finding *found(const struct device_analysis *analysis, const char *rule)
 {
-    const struct device_finding *finding;
+    const struct finding *finding;
     array_each (finding, &analysis->findings)
         if (strcmp(finding->rule, rule) == 0)
             return finding;
@@ -32,19 +32,19 @@ static void expect_gain(struct trace *trace, const char *rule, int64_t gain_ns)
 {
     struct device_analysis analysis;
     analyze_trace(&analysis, trace, "kernels");
-    const struct device_finding *finding = found(&analysis, rule);
+    const struct finding *finding = found(&analysis, rule);
     if (gain_ns == 0) {
         assert_null(finding);
     } else {
         assert_non_null(finding);
-        assert_int_equal((finding->gain_ps + 500) / 1000, gain_ns);
+        assert_int_equal((finding->cost_ps + 500) / 1000, gain_ns);
         assert_true(fabs(finding->share -
-                         (double)finding->gain_ps / (double)trace->execution.end_ps) < 1e-9);
+                         (double)finding->cost_ps / (double)trace->execution.end_ps) < 1e-9);
         assert_true(finding->text[0] && finding->advice[0] && finding->title[0]);
         assert_memory_equal(finding->sql, "SELECT ", 7);
     }
     for (size_t i = 1; i < analysis.findings.count; i++)
-        assert_true(analysis.findings.items[i - 1].gain_ps >= analysis.findings.items[i].gain_ps);
+        assert_true(analysis.findings.items[i - 1].cost_ps >= analysis.findings.items[i].cost_ps);
     device_analysis_free(&analysis);
     trace_free(trace);
 }
@@ -68,7 +68,7 @@ TEST(a_tensor_that_is_loaded_three_times_is_named)
     struct trace *trace = transfers(VARIABLE_WEIGHT, 4096, 3, 4096);
     struct device_analysis analysis;
     analyze_trace(&analysis, trace, NULL);
-    const struct device_finding *finding = found(&analysis, "tensor-reloaded");
+    const struct finding *finding = found(&analysis, "tensor-reloaded");
     assert_non_null(finding);
     assert_non_null(strstr(finding->text, "v0"));
     assert_int_equal(finding->evidence_count, 2);
