@@ -90,7 +90,7 @@ static void print_session(const struct remote_session *session)
 
 static int wrong(const char *problem)
 {
-    fprintf(stderr, "%s: %s\n", command_title(&command_capture), problem);
+    fprintf(stderr, "%s: %s\n", title_of_command("capture"), problem);
     return EXIT_USAGE;
 }
 

@@ -78,7 +78,7 @@ const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const st
 uint32_t graph_op(struct graph *graph, const char *op);
 bool graph_layer_op(struct graph *graph, const char *op, uint32_t *value);
 uint32_t graph_matmul(struct graph *graph, uint32_t a, uint32_t b, enum dtype dtype);
-/* Whether the operation has as many operands. */
+/* graph_operands.c: whether the operation has as many operands. */
 bool takes(struct graph *graph, uint32_t low, uint32_t high);
 /* Both with the same shape, as NumPy broadcasts. */
 void broadcast_pair(struct graph *graph, uint32_t *a, uint32_t *b);

@@ -87,7 +87,7 @@ bool domain_split(struct tiles *tiles, uint64_t *rest);
 /* After domain_split: what was left out. */
 void domain_take_rest(struct tiles *tiles, uint64_t rest);
 
-/* tiles.c */
+/* tile_load.c */
 /* A value gets its storage when it is first loaded or stored. */
 struct storage *place_storage(struct tiles *tiles, const struct place *place);
 /* Offset, in elements, of the box's corner. */
@@ -101,6 +101,7 @@ enum engine less_busy(const struct lower *lower);
 
 /* Lets go of an operand after its use. */
 void ref_done(struct tiles *tiles, struct ref ref);
+void tile_drop(struct lower *lower, struct tile *tile);
 const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
 /* compute.c: emits the member's instructions for a box; its tile's buffer is there. */
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box);

@@ -1,12 +1,42 @@
 /*
- * Connections: sending, and their end.
+ * Connections: sending, and their end; with what everything above them asks.
  */
 #include "peers/links.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
+
+int64_t peers_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void peers_say(const struct peers *peers, bool is_error, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    peers->options.events.say(is_error, line);
+}
+
+int32_t peers_locate(struct peers *peers, uint32_t rank)
+{
+    pthread_mutex_lock(&peers->lock);
+    int32_t where = peers->ranks[rank];
+    if (where == PEERS_UNKNOWN && peers->has_failed)
+        where = PEERS_GONE;
+    pthread_mutex_unlock(&peers->lock);
+    return where;
+}
 
 struct link *link_new(int file, const struct address *address, bool is_outgoing)
 {

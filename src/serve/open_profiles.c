@@ -8,7 +8,6 @@
 #include "serve/rank_profiles.h"
 #include "store/store.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,17 +86,6 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
         taken = opened;
     }
     return taken;
-}
-
-bool peer_has_closed(int socket)
-{
-    struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
-    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
-}
-
-bool request_is_abandoned(const struct request *request)
-{
-    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
 }
 
 /* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index

@@ -97,6 +97,9 @@ bool request_number(const struct request *request, struct reply *reply, const ch
                     uint64_t max, uint64_t *number);
 const char *request_header(const struct request *request, const char *name);
 int request_socket(const struct request *request);
+bool peer_has_closed(int socket);
+/* Its client has disconnected, or the server is stopping. */
+bool request_is_abandoned(const struct request *request);
 
 void reply_error(struct reply *reply, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
