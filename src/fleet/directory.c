@@ -1,6 +1,7 @@
 /*
  * Datasets: the file that marks one, ranks that are removed.
  */
+#include "base/directory.h"
 #include "fleet/place.h"
 #include "wire/wire.h"
 

@@ -3,6 +3,8 @@
  */
 #include "peers/links.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,13 +12,6 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
-
-int64_t peers_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void peers_say(const struct peers *peers, bool is_error, const char *format, ...)
 {
@@ -46,7 +41,7 @@ struct link *link_new(int file, const struct address *address, bool is_outgoing)
     link->state = is_outgoing ? LINK_CONNECTING : LINK_GREETING;
     link->is_outgoing = is_outgoing;
     link->address = *address;
-    link->deadline_ms = peers_now_ms() + GREETING_MS;
+    link->deadline_ms = clock_monotonic_ms() + GREETING_MS;
     link->other.file = -1;
     address_text(address, link->name);
     pthread_mutex_init(&link->send_lock, NULL);

@@ -366,7 +366,7 @@ __attribute__((constructor)) static void start_with_program(void)
 /* Commands of a shell script, for example, run with capture on and record nothing. */
 static bool is_worth_keeping(void)
 {
-    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
+    int64_t since_ns = clock_monotonic_ns() - capture.session->sample[0].monotonic_ns;
     return capture.options.level == 0 || capture.has_appended || lanes_opened() > 0 ||
            ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }

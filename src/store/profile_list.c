@@ -1,6 +1,7 @@
 /*
  * Lists, removes and renames the profiles of a workspace.
  */
+#include "base/directory.h"
 #include "store/paths.h"
 #include "store/workspace.h"
 

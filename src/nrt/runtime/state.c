@@ -4,7 +4,7 @@
  */
 #include "nrt/runtime/state.h"
 
-#include "record/wall_clock.h"
+#include "base/clock.h"
 
 #include <unistd.h>
 
@@ -18,11 +18,6 @@ pthread_mutex_t profiles_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_uint calls; /* between runtime_enter and runtime_leave */
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
-
-int64_t monotonic_ns(void)
-{
-    return clock_now_ns(CLOCK_MONOTONIC);
-}
 
 NRT_STATUS runtime_enter(void)
 {
@@ -48,9 +43,8 @@ void runtime_wait_for_calls(void (*wake)(void))
     wake();
     pthread_mutex_lock(&calls_lock);
     while (calls > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++; /* a call may have begun to wait after it was woken */
+        /* A call may have begun to wait after it was woken. */
+        struct timespec until = clock_after_ms(1000);
         pthread_cond_clockwait(&calls_ended, &calls_lock, CLOCK_MONOTONIC, &until);
         pthread_mutex_unlock(&calls_lock);
         wake();
