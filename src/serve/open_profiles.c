@@ -113,7 +113,7 @@ static void release_timelines(struct open_profiles *open_profiles)
 
 void open_profiles_tick(struct open_profiles *open_profiles)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_monotonic_ms();
     bool is_over = is_over_memory();
     pthread_mutex_lock(&open_profiles->lock);
     for (struct profile_query *query = open_profiles->queries; query; query = query->next) {
@@ -284,7 +284,7 @@ void close_profile(struct opened *opened)
     struct open_profiles *open_profiles = opened->open_profiles;
     pthread_mutex_lock(&open_profiles->lock);
     opened->users--;
-    opened->used_ms = now_ms();
+    opened->used_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&open_profiles->lock);
 }
 

@@ -5,6 +5,8 @@
 #define KYMO_SERVE_SERVER_H
 
 #include "base/base.h"
+#include "base/clock.h"
+#include "base/directory.h"
 #include "serve/limits.h"
 #include "serve/serve.h"
 #include "wire/wire.h"
@@ -130,11 +132,8 @@ char *file_content(const char *path, size_t max, size_t *size);
 /* Writes a file atomically. */
 bool file_replace(const char *path, struct text content, struct error *err);
 void folder_remove(const char *path);
-bool folder_make(const char *path, struct error *err);
 /* Total size of the files in it, down to depth levels of subfolders. */
 uint64_t folder_size(const char *path, unsigned depth);
-
-int64_t now_ms(void);
 
 bool has_controls(const char *text);
 /* Appends a quoted SQL string literal. */
