@@ -3,6 +3,8 @@
  */
 #include "base/log.h"
 
+#include "base/clock.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,11 +15,11 @@
 enum { MAX_LINE = 2048 };
 
 static enum log_level highest = LOG_INFO;
-static struct timespec started;
+static int64_t started_ns;
 
 __attribute__((constructor)) static void remember_start(void)
 {
-    clock_gettime(CLOCK_MONOTONIC, &started);
+    started_ns = clock_monotonic_ns();
 }
 
 void log_set_level(enum log_level level)
@@ -34,10 +36,8 @@ void log_line(enum log_level level, const char *format, ...)
                                          "\033[37m"};
     if (level > highest)
         return;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     bool colored = isatty(STDERR_FILENO) && !getenv("NO_COLOR");
-    long seconds = now.tv_sec - started.tv_sec - (now.tv_nsec < started.tv_nsec);
+    long seconds = (long)((clock_monotonic_ns() - started_ns) / 1000000000);
     char line[MAX_LINE];
     int size = snprintf(line, sizeof line, "%s%s%s[%04ld] ", colored ? colors[level] : "",
                         names[level], colored ? "\033[0m" : "", seconds);

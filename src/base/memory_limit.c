@@ -5,6 +5,7 @@
  */
 #include "base/memory_limit.h"
 
+#include "base/clock.h"
 #include "base/out_of_memory.h"
 
 #include <fcntl.h>
@@ -124,11 +125,7 @@ static void *enforce_periodically(void *argument)
     pthread_mutex_lock(&watch.lock);
     while (!watch.stops) {
         enforce();
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += CHECK_EVERY_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        struct timespec until = clock_after_ms(CHECK_EVERY_MS);
         pthread_cond_clockwait(&watch.stopping, &watch.lock, CLOCK_MONOTONIC, &until);
     }
     pthread_mutex_unlock(&watch.lock);

@@ -3,6 +3,7 @@
  */
 #include "cli/capture_connect.h"
 
+#include "base/clock.h"
 #include "capture/client/remote.h"
 
 #include <fcntl.h>
@@ -22,17 +23,10 @@ struct watch {
     unsigned reported; /* percent */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Recording takes the time it takes; then hosts finish one after another. */
 static void report(struct watch *watch, size_t finished, size_t hosts)
 {
-    int64_t passed_ms = now_ms() - watch->start_ms;
+    int64_t passed_ms = clock_monotonic_ms() - watch->start_ms;
     unsigned long duration_ms = watch->options->duration_ms + 1;
     unsigned recorded = (unsigned long)passed_ms < duration_ms
                             ? (unsigned)((unsigned long)passed_ms * 60 / duration_ms)
@@ -52,8 +46,8 @@ static bool on_tick(void *context, size_t finished, size_t hosts, uint64_t bytes
         char size[QUANTITY_SIZE];
         watch->is_shown = true;
         fprintf(stderr, "\r\033[Kcapturing: %.1f s, %zu of %zu host%s done, %s",
-                (double)(now_ms() - watch->start_ms) / 1e3, finished, hosts, hosts == 1 ? "" : "s",
-                format_bytes(bytes, size));
+                (double)(clock_monotonic_ms() - watch->start_ms) / 1e3, finished, hosts,
+                hosts == 1 ? "" : "s", format_bytes(bytes, size));
     }
     if (!watch->is_ending && interrupt_is_pending(NULL)) {
         watch->is_ending = true;
@@ -90,7 +84,7 @@ static void print_session(const struct remote_session *session)
 
 static int wrong(const char *problem)
 {
-    fprintf(stderr, "%s: %s\n", command_title(&command_capture), problem);
+    fprintf(stderr, "%s: %s\n", title_of_command("capture"), problem);
     return EXIT_USAGE;
 }
 
@@ -116,7 +110,7 @@ int capture_connect(const struct connect_options *options)
     struct error err;
     struct remote_session session;
     struct watch watch = {
-        .options = options, .start_ms = now_ms(), .is_terminal = isatty(STDERR_FILENO)};
+        .options = options, .start_ms = clock_monotonic_ms(), .is_terminal = isatty(STDERR_FILENO)};
     struct remote_options remote = {.addresses = options->addresses,
                                     .settings = options->settings.items,
                                     .setting_count = options->settings.count,

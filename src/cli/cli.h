@@ -163,6 +163,7 @@ void completion_fish(const struct tool *tool, struct output *out);
 
 /* How a command is called: "kymo view", or its own name where the program has that. */
 const char *command_title(const struct command *command);
+const char *title_of_command(const char *name);
 /* "kymo", or the compatible name the program was started as. */
 const char *program_name(void);
 void program_name_set(const char *path);

@@ -2,6 +2,7 @@
  * kymo convert: writes a capture as XPlane, as a single file or as a session in a log directory for
  * XProf.
  */
+#include "base/directory.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -126,28 +127,6 @@ static void name_run(const struct opened *opened, char *name, size_t size)
     snprintf(name, size, "%s", opened->capture.run ? opened->capture.run : "run");
 }
 
-/* Creates a directory and its parents; *made is the path length of the first one created. */
-static bool make_directories(char *path, size_t *made, struct error *err)
-{
-    *made = strlen(path) + 1;
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at != '\0')
-            continue;
-        char end = *at;
-        *at = '\0';
-        bool ok = mkdir(path, 0777) == 0;
-        if (ok && *made > (size_t)(at - path))
-            *made = (size_t)(at - path);
-        if (!ok && errno != EEXIST)
-            ok = error_in_file(err, path, "cannot create directory: %s", strerror(errno));
-        else
-            ok = true;
-        *at = end;
-        if (!ok || end == '\0')
-            return ok;
-    }
-}
-
 static void remove_directories(char *path, size_t made)
 {
     for (size_t size = strlen(path); size >= made; size--) {
@@ -193,12 +172,12 @@ static bool convert_to_session(struct opened *opened, const struct convert_optio
                              "contains the capture being converted; choose another directory");
     if (!options->force && file_is_directory(path))
         return error_in_file(err, path, "already exists; use --force to replace it");
-    bool ok = make_directories(path, &made, err);
-    if (ok) {
-        struct progress *progress = progress_start(opened->source, "converting");
-        ok = export_xplane_session(opened->source, opened->pool, XPLANE_MAX_BYTES, path, err);
-        progress_stop(progress);
-    }
+    int problem = directory_make_each(path, &made);
+    if (problem != 0)
+        return error_in_file(err, path, "cannot create directory: %s", strerror(problem));
+    struct progress *progress = progress_start(opened->source, "converting");
+    bool ok = export_xplane_session(opened->source, opened->pool, XPLANE_MAX_BYTES, path, err);
+    progress_stop(progress);
     if (ok)
         printf("%s\n", path);
     else

@@ -7,55 +7,6 @@
 
 #include <stdio.h>
 
-const char *const compat_names[] = {"neuron-profile", "neuron-explorer", NULL};
-const char *const compat_commands[] = {"nccom-test", "xprof", NULL};
-
-bool is_compat_command(const char *name)
-{
-    for (const char *const *command = compat_commands; *command; command++)
-        if (strcmp(*command, name) == 0)
-            return true;
-    return false;
-}
-
-static enum word_kind kind_of(struct text name)
-{
-    static const struct {
-        const char *name;
-        enum word_kind kind;
-    } kinds[] = {
-        {"FILE", WORD_FILE},       {"PATH", WORD_FILE},     {"CAPTURE", WORD_FILE},
-        {"DIR", WORD_DIRECTORY},   {"FILE|DIR", WORD_FILE}, {"PROFILE", WORD_PROFILE},
-        {"COMMAND", WORD_COMMAND}, {"DATASET", WORD_FILE},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (text_equal(name, text_of(kinds[i].name)))
-            return kinds[i].kind;
-    return WORD_FREE;
-}
-
-enum word_kind value_of(const struct option *option)
-{
-    return option->choices ? WORD_CHOICE : kind_of(text_of(option->argument));
-}
-
-enum word_kind operand_of(const struct command *command)
-{
-    const char *word = command->usage + strcspn(command->usage, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    return kind_of((struct text){word, strcspn(word, " ]")});
-}
-
-bool has_first_words(const struct command *command)
-{
-    return command->usage[0] >= 'a' && command->usage[0] <= 'z';
-}
-
-void put_first_words(const struct command *command, struct output *out)
-{
-    for (const char *at = command->usage; *at && *at != ' '; at++)
-        output_char(out, *at == '|' ? ' ' : *at);
-}
-
 static bool print_profiles(const char *data_path, struct error *err)
 {
     profile_names names;

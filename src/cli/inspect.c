@@ -2,6 +2,7 @@
  * kymo inspect: runs a command with recording enabled through environment variables, then prints
  * the path and contents of the capture.
  */
+#include "base/clock.h"
 #include "cli/inspect_gpu.h"
 
 #include <errno.h>
@@ -266,13 +267,6 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     return true;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static int run_inspected(const struct inspect_options *options, char **command)
 {
     struct error err;
@@ -284,7 +278,7 @@ static int run_inspected(const struct inspect_options *options, char **command)
         return EXIT_FAILED;
     }
     announce(command);
-    int64_t since_ns = now_ns();
+    int64_t since_ns = clock_wall_ns();
     int problem = run(command, &status);
     if (problem) {
         error_set(&err, "cannot run %s: %s", command[0], strerror(problem));

@@ -59,7 +59,7 @@ static size_t count_words(const char *const *words)
 
 static int wrong(const char *prefix, const char *name, const char *problem)
 {
-    fprintf(stderr, "%s: %s%s: %s\n", command_title(&command_inspect), prefix, name, problem);
+    fprintf(stderr, "%s: %s%s: %s\n", title_of_command("inspect"), prefix, name, problem);
     return EXIT_USAGE;
 }
 
@@ -120,7 +120,7 @@ int inspect_gpu_check(const struct inspect_gpu *gpu)
     if (result == EXIT_DONE && gpu->torch_operators && !options.nvtx)
         result = wrong("--", "torch-ops", "operators are NVTX ranges, which are not recorded");
     if (result == EXIT_DONE && !gpu_options_check(&options, &err)) {
-        fprintf(stderr, "%s: %s\n", command_title(&command_inspect), err.text);
+        fprintf(stderr, "%s: %s\n", title_of_command("inspect"), err.text);
         result = EXIT_USAGE;
     }
     return result;

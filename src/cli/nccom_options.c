@@ -12,7 +12,7 @@
 
 static int usage(const char *format, const char *word)
 {
-    fprintf(stderr, "%s: ", command_title(&command_nccom_test));
+    fprintf(stderr, "%s: ", title_of_command("nccom-test"));
     fprintf(stderr, format, word);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
@@ -68,8 +68,8 @@ int nccom_refuse(int count, char **arguments)
     for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++)
         for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
             if (is_refused(arguments[i], k)) {
-                fprintf(stderr, "%s: --%s is not supported: %s\n",
-                        command_title(&command_nccom_test), refused[k].name, refused[k].reason);
+                fprintf(stderr, "%s: --%s is not supported: %s\n", title_of_command("nccom-test"),
+                        refused[k].name, refused[k].reason);
                 return EXIT_USAGE;
             }
     return EXIT_DONE;

@@ -24,10 +24,15 @@ void program_name_set(const char *path)
 
 const char *command_title(const struct command *command)
 {
+    return title_of_command(command->name);
+}
+
+const char *title_of_command(const char *name)
+{
     static char title[64];
     if (is_compat_command(called_as))
         return called_as;
-    snprintf(title, sizeof title, "%.24s %.24s", called_as, command->name);
+    snprintf(title, sizeof title, "%.24s %.24s", called_as, name);
     return title;
 }
 

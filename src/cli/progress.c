@@ -2,6 +2,7 @@
  * Progress line on the terminal for long reads. Hidden if standard error is not a terminal, and
  * during the first second. --progress-fd reports percentages to a server without delay.
  */
+#include "base/clock.h"
 #include "cli/cli.h"
 
 #include <stdatomic.h>
@@ -57,13 +58,11 @@ static void show(struct progress *progress)
 static void *watch(void *argument)
 {
     struct progress *progress = argument;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t until_ns = clock_monotonic_ns();
     pthread_mutex_lock(&progress->lock);
     for (unsigned tick = 0; !progress->done; tick++) {
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        until_ns += TICK_MS * 1000000L;
+        struct timespec until = clock_timespec(until_ns);
         pthread_cond_clockwait(&progress->ended, &progress->lock, CLOCK_MONOTONIC, &until);
         if (progress_fd >= 0 && !progress->done)
             report(progress);

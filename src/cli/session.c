@@ -1,6 +1,7 @@
 /*
  * Sessions: opening and analysing a capture, shared by subcommands.
  */
+#include "base/clock.h"
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -40,13 +41,6 @@ static void mention_other_runs(const struct capture *capture)
     char **run;
     array_each (run, &capture->other_runs)
         log_info("other run: %s", *run);
-}
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Applies the filter and prints its warnings before anything else. */
@@ -111,7 +105,7 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
                          const struct choice *choice)
 {
     struct error err;
-    double started = seconds_now();
+    int64_t started_ns = clock_monotonic_ns();
     limit_memory();
     *session = (struct session){0};
     bool ok = choice_find(&session->capture, path, choice, &err);
@@ -143,7 +137,8 @@ bool session_open_chosen(struct session *session, const char *path, unsigned lon
         if (ok)
             session_find_on_devices(session, choice->nki_source_root);
         if (ok)
-            log_debug("read and analyzed in %.3f s", seconds_now() - started);
+            log_debug("read and analyzed in %.3f s",
+                      (double)(clock_monotonic_ns() - started_ns) / 1e9);
         else
             source_close(session->source);
     }

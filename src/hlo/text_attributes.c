@@ -4,26 +4,6 @@
  */
 #include "hlo/text.h"
 
-/* As in a C string. */
-void put_escaped(struct output *out, struct text text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        char c = text.data[i];
-        if (c == '"' || c == '\\' || c == '\'')
-            output_format(out, "\\%c", c);
-        else if (c == '\n')
-            output_text(out, "\\n");
-        else if (c == '\t')
-            output_text(out, "\\t");
-        else if (c == '\r')
-            output_text(out, "\\r");
-        else if (c < ' ' || c == 127)
-            output_format(out, "\\%03o", (unsigned char)c);
-        else
-            output_char(out, c);
-    }
-}
-
 static void put_callee(struct output *out, const struct hlo_module *module,
                        const struct hlo_instruction *at, uint32_t index, const char *name,
                        const char *sign)

@@ -5,18 +5,6 @@
 
 #include <inttypes.h>
 
-void put_plain_numbers(struct output *out, struct pb_reader in, uint32_t field)
-{
-    hlo_numbers numbers = {0};
-    struct pb_field each;
-    while (pb_next(&in, &each))
-        if (each.tag >> 3 == field)
-            hlo_numbers_add(&numbers, &each);
-    for (size_t i = 0; i < numbers.count; i++)
-        output_format(out, "%s%" PRId64, i ? "," : "", numbers.items[i]);
-    array_free(&numbers);
-}
-
 /* "[4,2]<=[2,4]T(1,0)": groups of consecutive numbers, reshaped and transposed. */
 static void put_iota_groups(struct output *out, struct pb_reader in)
 {

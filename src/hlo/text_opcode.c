@@ -11,21 +11,6 @@ static void put_number(struct output *out, const struct hlo_instruction *at, uin
     output_format(out, ", %s=%" PRId64, name, hlo_number(at->bytes, field));
 }
 
-void put_number_if_set(struct output *out, const struct hlo_instruction *at, uint32_t field,
-                       const char *name, int64_t unless)
-{
-    int64_t value = hlo_number(at->bytes, field);
-    if (value != 0 && value != unless)
-        output_format(out, ", %s=%" PRId64, name, value);
-}
-
-void put_flag(struct output *out, const struct hlo_instruction *at, uint32_t field,
-              const char *name)
-{
-    if (hlo_number(at->bytes, field) != 0)
-        output_format(out, ", %s=true", name);
-}
-
 static void put_bool(struct output *out, struct pb_reader in, uint32_t field, const char *name)
 {
     output_format(out, ", %s=%s", name, hlo_number(in, field) ? "true" : "false");
@@ -47,12 +32,6 @@ static uint32_t put_message_list(struct output *out, struct pb_reader in, uint32
     }
     array_free(&numbers);
     return count;
-}
-
-void put_dimensions(struct output *out, const struct hlo_instruction *at)
-{
-    output_text(out, ", dimensions=");
-    put_list(out, at->dimensions, at->dimension_count);
 }
 
 static const char *enum_name(const char *const *names, size_t count, int64_t value)

@@ -75,16 +75,16 @@ void client_enter(struct MHD_Connection *connection, enum client_phase phase, in
     struct client *client = client_of(connection);
     if (!client)
         return;
-    atomic_store(&client->since_ms, now_ms());
+    atomic_store(&client->since_ms, clock_monotonic_ms());
     atomic_store(&client->phase, phase);
-    atomic_store(&client->deadline_ms, within_ms ? now_ms() + within_ms : 0);
+    atomic_store(&client->deadline_ms, within_ms ? clock_monotonic_ms() + within_ms : 0);
 }
 
 void client_progress(struct MHD_Connection *connection)
 {
     struct client *client = client_of(connection);
     if (client)
-        atomic_store(&client->since_ms, now_ms());
+        atomic_store(&client->since_ms, clock_monotonic_ms());
 }
 
 /* Wakes its thread, which then ends. Call with the lock held: the socket is closed after the client
@@ -146,8 +146,8 @@ static struct client *add_client(struct clients *clients, struct MHD_Connection 
     struct client *client = mem_zeroed(1, sizeof *client);
     client->socket = info ? info->connect_fd : -1;
     client->address = client_address(connection);
-    atomic_store(&client->since_ms, now_ms());
-    atomic_store(&client->deadline_ms, now_ms() + HEADER_MS);
+    atomic_store(&client->since_ms, clock_monotonic_ms());
+    atomic_store(&client->deadline_ms, clock_monotonic_ms() + HEADER_MS);
     client->next = clients->newest;
     if (client->next)
         client->next->previous = client;
@@ -184,7 +184,7 @@ void clients_notify(void *context, struct MHD_Connection *connection, void **soc
 
 void clients_tick(struct clients *clients)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_monotonic_ms();
     pthread_mutex_lock(&clients->lock);
     for (struct client *client = clients->newest; client; client = client->next) {
         int64_t deadline = atomic_load(&client->deadline_ms);

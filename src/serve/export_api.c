@@ -292,7 +292,7 @@ static void export_for_tool(struct request *request, struct reply *reply, struct
         return;
     char *exports = path_format("%s/exports", request->server->data_path);
     char *folder = path_format("%s/XXXXXX", exports);
-    if (!folder_make(exports, &err)) {
+    if (!make_directories(exports, &err)) {
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
     } else if (!mkdtemp(folder)) {
         reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot create %s: %s", folder,

@@ -42,23 +42,6 @@ bool file_replace(const char *path, struct text content, struct error *err)
     return output_commit(&out, err);
 }
 
-bool folder_make(const char *path, struct error *err)
-{
-    char *copy = mem_copy_text(path, strlen(path));
-    bool ok = true;
-    for (char *at = copy + 1; ok && at;) {
-        at = strchr(at, '/');
-        if (at)
-            *at = '\0';
-        if (mkdir(copy, 0777) != 0 && (errno != EEXIST || !file_is_directory(copy)))
-            ok = error_in_file(err, copy, "cannot create directory: %s", strerror(errno));
-        if (at)
-            *at++ = '/';
-    }
-    mem_free(copy);
-    return ok;
-}
-
 uint64_t folder_size(const char *path, unsigned depth)
 {
     uint64_t size = 0;
@@ -121,11 +104,4 @@ void folder_remove(const char *path)
     while (pending.count > 0)
         mem_free(pending.items[--pending.count]);
     array_free(&pending);
-}
-
-int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

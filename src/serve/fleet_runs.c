@@ -202,7 +202,7 @@ static void *analyse(void *context)
         "--format", "json",  "--progress-fd", "3",          NULL};
     const struct child_watch watch = {is_over, &request, note_progress, one};
     pthread_mutex_lock(&one->runs->turn);
-    if (!folder_make(folder, &err))
+    if (!make_directories(folder, &err))
         reason = mem_copy_text(err.text, strlen(err.text));
     else if (!is_over(&request))
         reason = child_run_watched(arguments, folder, &watch);
@@ -213,7 +213,7 @@ static void *analyse(void *context)
     mem_free(one->reason);
     one->reason = reason;
     one->is_running = false;
-    one->ended_ms = now_ms();
+    one->ended_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&one->runs->lock);
     return NULL;
 }
@@ -243,7 +243,7 @@ static void begin_analysis(struct analysing *one)
     one->reason = NULL;
     one->percent = 0;
     one->stage[0] = '\0';
-    one->started_ms = now_ms();
+    one->started_ms = clock_monotonic_ms();
     one->is_running = one->has_thread = pthread_create(&one->thread, NULL, analyse, one) == 0;
     if (!one->has_thread)
         one->reason = mem_copy_text("no thread could be started", 26);
@@ -252,13 +252,13 @@ static void begin_analysis(struct analysing *one)
 /* Call with the lock held. */
 static bool look_for_results(struct analysing *one, const char *data_path)
 {
-    if (one->directory && now_ms() - one->looked_ms < LOOK_AGAIN_MS)
+    if (one->directory && clock_monotonic_ms() - one->looked_ms < LOOK_AGAIN_MS)
         return true;
     const struct fleet_analysis_options options = {
         .dataset = one->dataset, .run = one->run, .data_path = data_path};
     mem_free(one->directory);
     one->directory = fleet_results(&options);
-    one->looked_ms = now_ms();
+    one->looked_ms = clock_monotonic_ms();
     return one->directory != NULL;
 }
 
@@ -270,7 +270,7 @@ static void reply_analysing(struct reply *reply, const char *dataset, const stru
     json_put_text(&json, "dataset", text_of(dataset));
     json_put_text(&json, "run", text_of(one->run));
     json_put_text(&json, "status", TEXT("analyzing"));
-    json_put_int(&json, "seconds", (now_ms() - one->started_ms) / 1000);
+    json_put_int(&json, "seconds", (clock_monotonic_ms() - one->started_ms) / 1000);
     json_put_uint(&json, "percent", one->percent);
     json_put_text(&json, "stage", text_of(one->stage));
     json_close(&json, '}');
@@ -281,7 +281,7 @@ static bool is_ready(struct analysing *one, const char *dataset, struct reply *r
 {
     if (!one->is_running && look_for_results(one, one->runs->server->data_path))
         return true;
-    if (!one->is_running && one->reason && now_ms() - one->ended_ms < TRY_AGAIN_MS) {
+    if (!one->is_running && one->reason && clock_monotonic_ms() - one->ended_ms < TRY_AGAIN_MS) {
         reply_error(reply, MHD_HTTP_CONFLICT, "the analysis failed: %s", one->reason);
         return false;
     }

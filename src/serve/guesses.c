@@ -68,7 +68,7 @@ static struct guesser *add(struct guesses *guesses, struct client_address addres
             if (guesses->entries[i].last_ms < oldest->last_ms)
                 oldest = &guesses->entries[i];
     }
-    *oldest = (struct guesser){.address = address, .since_ms = now_ms()};
+    *oldest = (struct guesser){.address = address, .since_ms = clock_monotonic_ms()};
     return oldest;
 }
 
@@ -104,8 +104,8 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
     struct client_address address = client_address(request->connection);
     pthread_mutex_lock(&guesses->lock);
     struct guesser *guesser = find(guesses, address);
-    if (guesser && now_ms() - guesser->since_ms > MINUTE_MS) {
-        guesser->since_ms = now_ms();
+    if (guesser && clock_monotonic_ms() - guesser->since_ms > MINUTE_MS) {
+        guesser->since_ms = clock_monotonic_ms();
         guesser->wrong = 0;
     }
     if (guesser && is_known_wrong(guesser, token)) {
@@ -128,7 +128,7 @@ void guesses_add(struct guesses *guesses, const struct request *request, uint64_
     if (!guesser)
         guesser = add(guesses, address);
     guesser->wrong++;
-    guesser->last_ms = now_ms();
+    guesser->last_ms = clock_monotonic_ms();
     guesser->tokens[guesser->next++ % KEPT_TOKENS] = token;
     pthread_mutex_unlock(&guesses->lock);
 }

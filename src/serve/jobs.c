@@ -47,13 +47,6 @@ struct jobs {
 
 static const char *const state_names[] = {"receiving", "queued", "processing", "failed"};
 
-static int64_t epoch_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_id(const char *id)
 {
     return strlen(id) == ID_SIZE && strspn(id, "0123456789abcdef") == ID_SIZE;
@@ -239,9 +232,9 @@ bool job_create(struct jobs *jobs, const struct job *job, char **id, struct erro
     if (!token_make(name, err))
         return false;
     made.id = name;
-    made.created_ms = epoch_ms();
+    made.created_ms = clock_wall_ms();
     char *folder = job_folder(jobs, name);
-    bool ok = folder_make(folder, err) && job_save(jobs, &made, err);
+    bool ok = make_directories(folder, err) && job_save(jobs, &made, err);
     if (!ok)
         folder_remove(folder);
     mem_free(folder);
@@ -469,7 +462,7 @@ static void start_next(struct jobs *jobs)
     struct dirent *entry;
     while (stream && (entry = readdir(stream)))
         if (read_job(jobs, entry->d_name, &job)) {
-            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > ABANDONED_MS)
+            if (job.state == JOB_RECEIVING && clock_wall_ms() - job.created_ms > ABANDONED_MS)
                 remove_files(jobs, job.id);
             if (job.state == JOB_QUEUED && !find_running(jobs, job.id))
                 *array_push(&list) = job;
@@ -512,11 +505,7 @@ static void *run_queue(void *context)
         jobs->is_woken = false;
         if (is_time && acquire_lock(jobs))
             start_next(jobs);
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        struct timespec until = clock_after_ms(TICK_MS);
         if (!jobs->is_woken)
             pthread_cond_clockwait(&jobs->woken, &jobs->lock, CLOCK_MONOTONIC, &until);
         size_t before = jobs->running.count;
@@ -545,7 +534,7 @@ bool jobs_start(struct jobs **result, struct server *server, struct error *err)
                           .max_running = cores / 2 ? cores / 2 : 1};
     pthread_mutex_init(&jobs->lock, NULL);
     pthread_cond_init(&jobs->woken, NULL);
-    if (folder_make(jobs->folder, err)) {
+    if (make_directories(jobs->folder, err)) {
         if (pthread_create(&jobs->thread, NULL, run_queue, jobs) == 0) {
             *result = jobs;
             return true;

@@ -45,7 +45,7 @@ bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID
     bool ok = read_id(path, id);
     if (!ok && getrandom(&number, sizeof number, 0) == sizeof number) {
         snprintf(id, PROFILE_ID_SIZE, "%016llx", (unsigned long long)number);
-        ok = folder_make(folder, &ignored) && file_replace(path, text_of(id), &ignored);
+        ok = make_directories(folder, &ignored) && file_replace(path, text_of(id), &ignored);
     }
     pthread_mutex_unlock(&lock);
     mem_free(path);
@@ -72,7 +72,7 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
     char *path = favourite_path(server, name), *folder = notes_folder(server, name);
     bool ok = true;
     if (is_favourite)
-        ok = folder_make(folder, err) && file_replace(path, TEXT(""), err);
+        ok = make_directories(folder, err) && file_replace(path, TEXT(""), err);
     else if (unlink(path) != 0 && errno != ENOENT)
         ok = error_in_file(err, path, "cannot remove: %s", strerror(errno));
     mem_free(path);
@@ -232,7 +232,7 @@ void put_markers(struct request *request, struct reply *reply)
         struct json json;
         json_begin(&json, &clean, false);
         json_copy(&json, body);
-        if (folder_make(folder, &err) &&
+        if (make_directories(folder, &err) &&
             file_replace(path, (struct text){clean.data, clean.size}, &err))
             reply_no_content(reply);
         else

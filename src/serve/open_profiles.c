@@ -8,7 +8,6 @@
 #include "serve/rank_profiles.h"
 #include "store/tables/store.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,17 +88,6 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
     return taken;
 }
 
-bool peer_has_closed(int socket)
-{
-    struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
-    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
-}
-
-bool request_is_abandoned(const struct request *request)
-{
-    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
-}
-
 /* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index
  * accesses. */
 static bool is_over_memory(void)
@@ -125,7 +113,7 @@ static void release_timelines(struct open_profiles *open_profiles)
 
 void open_profiles_tick(struct open_profiles *open_profiles)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_monotonic_ms();
     bool is_over = is_over_memory();
     pthread_mutex_lock(&open_profiles->lock);
     for (struct profile_query *query = open_profiles->queries; query; query = query->next) {
@@ -296,7 +284,7 @@ void close_profile(struct opened *opened)
     struct open_profiles *open_profiles = opened->open_profiles;
     pthread_mutex_lock(&open_profiles->lock);
     opened->users--;
-    opened->used_ms = now_ms();
+    opened->used_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&open_profiles->lock);
 }
 

@@ -45,9 +45,6 @@ bool reply_if_gone(const struct opened *opened, struct reply *reply);
 /* Replies for a profile that could not be read: it may have been deleted or replaced since it was
  * opened. */
 void reply_unreadable(const struct opened *opened, struct reply *reply, const struct error *err);
-bool peer_has_closed(int socket);
-/* Its client has disconnected, or the server is stopping. */
-bool request_is_abandoned(const struct request *request);
 
 /* An internal query: a connection that is interrupted when its client disconnects or its time is
  * up. */

@@ -47,11 +47,7 @@ static struct sql_database *opened_database(struct opened *opened, struct error 
 /* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct open_profiles *open_profiles)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = clock_after_ms(POLL_MS);
     pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
 }
 
@@ -61,12 +57,12 @@ static bool acquire_slot(struct open_profiles *open_profiles, const struct profi
 {
     const unsigned *running = &open_profiles->running[query->kind],
                    limit = open_profiles->max_running[query->kind];
-    int64_t deadline = now_ms() + SEARCH_WAIT_MS;
+    int64_t deadline = clock_monotonic_ms() + SEARCH_WAIT_MS;
     pthread_mutex_lock(&open_profiles->lock);
     if (*running >= limit && open_profiles->waiting < MAX_WAITING_SEARCHES) {
         open_profiles->waiting++;
-        while (*running >= limit && !open_profiles->is_stopping && now_ms() < deadline &&
-               !peer_has_closed(query->socket))
+        while (*running >= limit && !open_profiles->is_stopping &&
+               clock_monotonic_ms() < deadline && !peer_has_closed(query->socket))
             wait_for_slot(open_profiles);
         open_profiles->waiting--;
     }
@@ -97,7 +93,7 @@ bool profile_query_begin(struct profile_query *query, struct opened *opened,
                                     .opened = opened,
                                     .socket = request_socket(request),
                                     .limit_s = limit_s,
-                                    .deadline_ms = now_ms() + (int64_t)limit_s * 1000};
+                                    .deadline_ms = clock_monotonic_ms() + (int64_t)limit_s * 1000};
     if (!acquire_slot(open_profiles, query, reply))
         return false;
     struct sql_database *database = opened_database(opened, &err);

@@ -64,7 +64,7 @@ static void make_spare(struct queries *queries)
     pthread_mutex_lock(&queries->lock);
     if (!queries->spare) {
         queries->spare = sql_child_start(&queries->limits, &ignored);
-        queries->spare_ms = now_ms();
+        queries->spare_ms = clock_monotonic_ms();
     }
     pthread_mutex_unlock(&queries->lock);
 }
@@ -73,7 +73,7 @@ void queries_tick(struct queries *queries)
 {
     struct sql_child *spare = NULL;
     pthread_mutex_lock(&queries->lock);
-    if (queries->spare && now_ms() - queries->spare_ms > SPARE_MS) {
+    if (queries->spare && clock_monotonic_ms() - queries->spare_ms > SPARE_MS) {
         spare = queries->spare;
         queries->spare = NULL;
     }
@@ -89,22 +89,19 @@ static bool is_cancelled(void *context)
 /* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct queries *queries)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    struct timespec until = clock_after_ms(POLL_MS);
     pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);
 }
 
 static bool acquire_slot(struct request *request, struct reply *reply)
 {
     struct queries *queries = request->server->queries;
-    int64_t deadline = now_ms() + QUERY_WAIT_MS;
+    int64_t deadline = clock_monotonic_ms() + QUERY_WAIT_MS;
     pthread_mutex_lock(&queries->lock);
     if (queries->running >= MAX_QUERIES && queries->waiting < MAX_WAITING_QUERIES) {
         queries->waiting++;
-        while (queries->running >= MAX_QUERIES && now_ms() < deadline && !is_cancelled(request))
+        while (queries->running >= MAX_QUERIES && clock_monotonic_ms() < deadline &&
+               !is_cancelled(request))
             wait_for_slot(queries);
         queries->waiting--;
     }

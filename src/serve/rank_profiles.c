@@ -174,7 +174,7 @@ static bool make_folder(struct rank_links *links, struct error *err)
     mem_free(links->folder);
     links->folder = NULL;
     char *parent = path_format("%s/" LINKS_FOLDER, links->server->data_path);
-    bool ok = folder_make(parent, err);
+    bool ok = make_directories(parent, err);
     if (ok)
         remove_stale(parent);
     for (int i = 0; i < TRIES && ok && !links->folder; i++) {
@@ -201,7 +201,7 @@ static char *make_directory(const struct rank_links *links, const char *place, s
         mkdtemp(parent) ||
         error_in_file(err, links->folder, "cannot create a directory in it: %s", strerror(errno));
     char *directory = path_format("%s%s", parent, strrchr(place, '/')); /* …/rank=3 */
-    if (ok && !folder_make(directory, err)) {
+    if (ok && !make_directories(directory, err)) {
         ok = false;
         folder_remove(parent);
     }

@@ -257,11 +257,12 @@ bool run_make_ready(struct request *request, struct reply *reply, const char *na
 {
     enum { LOOK_AGAIN_US = 20000 };
     struct server *server = request->server;
-    int64_t until = now_ms() + RUN_WAIT_MS;
+    int64_t until = clock_monotonic_ms() + RUN_WAIT_MS;
     if (!run_prepare(request, reply, name))
         return false;
     while (!has_profile(server, name)) {
-        if (has_failed(server, name) || now_ms() > until || request_is_abandoned(request)) {
+        if (has_failed(server, name) || clock_monotonic_ms() > until ||
+            request_is_abandoned(request)) {
             jobs_reply_unready(request, reply, name);
             return false;
         }

@@ -5,6 +5,8 @@
 #define KYMO_SERVE_SERVER_H
 
 #include "base/base.h"
+#include "base/clock.h"
+#include "base/directory.h"
 #include "base/wire/wire.h"
 #include "serve/limits.h"
 #include "serve/serve.h"
@@ -97,6 +99,9 @@ bool request_number(const struct request *request, struct reply *reply, const ch
                     uint64_t max, uint64_t *number);
 const char *request_header(const struct request *request, const char *name);
 int request_socket(const struct request *request);
+bool peer_has_closed(int socket);
+/* Its client has disconnected, or the server is stopping. */
+bool request_is_abandoned(const struct request *request);
 
 void reply_error(struct reply *reply, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -127,11 +132,8 @@ char *file_content(const char *path, size_t max, size_t *size);
 /* Writes a file atomically. */
 bool file_replace(const char *path, struct text content, struct error *err);
 void folder_remove(const char *path);
-bool folder_make(const char *path, struct error *err);
 /* Total size of the files in it, down to depth levels of subfolders. */
 uint64_t folder_size(const char *path, unsigned depth);
-
-int64_t now_ms(void);
 
 bool has_controls(const char *text);
 /* Appends a quoted SQL string literal. */

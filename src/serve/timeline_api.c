@@ -427,10 +427,8 @@ static struct {
 
 static bool render_begin(struct reply *reply)
 {
-    struct timespec until;
+    struct timespec until = clock_after_ms(RENDER_WAIT_S * 1000);
     int waited = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RENDER_WAIT_S;
     pthread_mutex_lock(&renders.lock);
     while (renders.count >= MAX_RENDERS && waited == 0)
         waited = pthread_cond_clockwait(&renders.freed, &renders.lock, CLOCK_MONOTONIC, &until);

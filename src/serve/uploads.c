@@ -44,12 +44,12 @@ static struct {
 static uint64_t quota_left(struct server *server)
 {
     uint64_t limit = server->options->upload_limit;
-    if (quota.measured_ms == 0 || now_ms() - quota.measured_ms > QUOTA_AGE_MS) {
+    if (quota.measured_ms == 0 || clock_monotonic_ms() - quota.measured_ms > QUOTA_AGE_MS) {
         char *folder = path_format("%s/uploads", server->data_path);
         uint64_t all = folder_size(folder, MAX_DEPTH + 2);
         mem_free(folder);
         quota.on_disk = all > quota.partial ? all - quota.partial : 0;
-        quota.measured_ms = now_ms();
+        quota.measured_ms = clock_monotonic_ms();
     }
     uint64_t taken = quota.on_disk + quota.reserved;
     return taken < limit ? limit - taken : 0;
@@ -247,7 +247,7 @@ static char *make_file_path(struct request *request, struct reply *reply)
         return NULL;
     }
     for (size_t i = 0; i < request->rest_count; i++) {
-        if (!folder_make(path, &err)) {
+        if (!make_directories(path, &err)) {
             mem_free(path);
             reply_error(reply, MHD_HTTP_CONFLICT, "a folder of the path is an existing file");
             return NULL;

@@ -2,6 +2,7 @@
  * Parent side of a query's child process: starts it, reads its output, and kills it on timeout or
  * cancellation.
  */
+#include "base/clock.h"
 #include "sql/child_request.h"
 #include "sql/engine.h"
 
@@ -30,13 +31,6 @@ struct sql_child {
     int status;
     char temporary[ERROR_FILE_SIZE];
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool append(struct sql_child *child, struct text part)
 {
@@ -138,14 +132,14 @@ static enum sql_outcome read_answer(struct sql_child *child, const struct sql_ta
                                     struct output *answer, bool (*is_stopped)(void *context),
                                     void *context)
 {
-    int64_t deadline = now_ms() + (int64_t)task->limits.seconds * 1000;
+    int64_t deadline = clock_monotonic_ms() + (int64_t)task->limits.seconds * 1000;
     uint64_t taken = 0;
     for (;;) {
         struct pollfd more = {.fd = child->answer, .events = POLLIN};
         int ready = poll(&more, 1, POLL_MS);
         if (is_stopped(context) || answer->failed)
             return SQL_STOPPED;
-        if (now_ms() > deadline)
+        if (clock_monotonic_ms() > deadline)
             return SQL_TIMED_OUT;
         if (ready > 0 && !read_chunk(child, task, &taken, answer))
             return SQL_DONE;

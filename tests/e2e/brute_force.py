@@ -205,19 +205,16 @@ def self_times(line):
 
 
 def distribution(values):
-    """As the summary has it; percentiles by nearest rank."""
+    """As the summary has it; percentiles are interpolated between the two nearest ranks."""
     if len(values) == 0:
         return None
     values = numpy.sort(numpy.array(values, dtype=float))
 
-    def rank(percent):
-        return values[-(-percent * len(values) // 100) - 1]
-
     return {
         "count": len(values),
         "mean": float(numpy.mean(values)),
-        "p50": rank(50),
-        "p99": rank(99),
+        "p50": float(numpy.percentile(values, 50)),
+        "p99": float(numpy.percentile(values, 99)),
         "min": values[0],
         "max": values[-1],
     }

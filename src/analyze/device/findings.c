@@ -4,6 +4,8 @@
  */
 #include "analyze/device/findings.h"
 
+#include "base/percentile.h"
+
 #include <inttypes.h>
 
 #define SMALL_DMA_TEXT THRESHOLD_TEXT(SMALL_DMA_BYTES)
@@ -293,7 +295,9 @@ static void find_collective_outliers(struct device_analysis *analysis)
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first; end < count && runs[end].group == runs[first].group;)
             end++;
-        int64_t median_ps = runs[first + (end - first) / 2].duration_ps;
+        const double middle[] = {(double)runs[first + (end - first - 1) / 2].duration_ps,
+                                 (double)runs[first + (end - first) / 2].duration_ps};
+        int64_t median_ps = (int64_t)percentile_sorted(middle, 2, 0.5);
         for (size_t i = first; end - first >= MIN_COLLECTIVES && i < end; i++) {
             int64_t over_ps = runs[i].duration_ps - median_ps;
             if ((double)runs[i].duration_ps <= COLLECTIVE_OUTLIER_FACTOR * (double)median_ps)

@@ -205,15 +205,6 @@ static void merge_lanes(const struct analysis *analysis, const track_list *lanes
     mem_free(heap);
 }
 
-const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work)
-{
-    const uint64_t *correlation = analysis->lanes[work.track].correlation;
-    if (!correlation || correlation[work.event] == 0)
-        return NULL;
-    uint32_t process = catalog_ancestor(analysis->catalog, work.track, TRACK_PROCESS);
-    return find_launch(analysis, process, correlation[work.event]);
-}
-
 /* The parts of gaps in which the work that ends them was not launched yet: those of the thread that
  * launches it, otherwise of the one with the steps. */
 static void add_host_time(const struct analysis *analysis, const struct device_activity *activity,

@@ -53,8 +53,6 @@ static inline bool has_certain_steps(const struct analysis *analysis)
     return analysis->step_origin == STEPS_ANNOTATED ? analysis->steps.count > 0
                                                     : analysis->steps.count >= CERTAIN_STEPS;
 }
-/* Sorts guessed steps, and gives them what was launched in them and what their threads did. */
-void assign_guessed_steps(struct analysis *analysis);
 
 /* 5. Nests calls of operators, finds the calls of launches, and links backward passes. */
 void find_calls(struct analysis *analysis, struct pool *pool);

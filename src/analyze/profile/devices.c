@@ -137,46 +137,6 @@ static void record_start(struct device_pass *pass, struct launch *launch, uint32
     pthread_mutex_unlock(&pass->lock);
 }
 
-/* Inside a CUDA graph the label names the graph; the operation is then found by the kernel name,
- * which XLA derives from the operation's. */
-uint32_t kernel_operation(const struct analysis *analysis, const struct hlo_label *label,
-                          uint32_t type)
-{
-    const struct catalog *catalog = analysis->catalog;
-    if (label->program == NO_INDEX || label->found != NO_INDEX)
-        return label->found;
-    const struct program *program = &catalog->programs.items[label->program];
-    /* IDMAP_NONE is NO_INDEX */
-    return idmap_get(&program->by_kernel_name, catalog->types.items[type].name);
-}
-
-enum attributed kernel_attribution(const struct analysis *analysis, const struct hlo_label *label,
-                                   uint32_t type)
-{
-    if (label->found != NO_INDEX)
-        return label->is_by_order ? ATTRIBUTED_ORDER : ATTRIBUTED_RECORDED;
-    return kernel_operation(analysis, label, type) != NO_INDEX ? ATTRIBUTED_NAME : ATTRIBUTED_NOT;
-}
-
-struct text attribution_name(enum attributed attribution)
-{
-    static const char *const names[] = {[ATTRIBUTED_NOT] = "none",
-                                        [ATTRIBUTED_RECORDED] = "recorded",
-                                        [ATTRIBUTED_NAME] = "kernel name",
-                                        [ATTRIBUTED_ORDER] = "schedule order",
-                                        [ATTRIBUTED_OPERATOR] = "framework operator"};
-    return text_of(names[attribution]);
-}
-
-const struct operation *kernel_operation_of(const struct analysis *analysis,
-                                            const struct hlo_label *label, uint32_t type)
-{
-    uint32_t index = kernel_operation(analysis, label, type);
-    return index == NO_INDEX
-               ? NULL
-               : &analysis->catalog->programs.items[label->program].operations.items[index];
-}
-
 static void resolve_kernel(const struct analysis *analysis, const struct hlo_label *label,
                            uint32_t type, struct row_event *operation)
 {
@@ -195,12 +155,6 @@ static struct execution execution_of(const struct launch *launch)
     return launch ? (struct execution){launch->has_run, launch->run, launch->outer_scope,
                                        launch->execution}
                   : (struct execution){0};
-}
-
-bool is_same_execution(const struct execution *a, const struct execution *b)
-{
-    return a->has_id == b->has_id && a->id == b->id && a->scope == b->scope &&
-           a->number == b->number;
 }
 
 struct row_maker {

@@ -2,6 +2,7 @@
  * Findings on steps: those that take much longer than the others, and what they did more of.
  */
 #include "analyze/profile/findings.h"
+#include "base/percentile.h"
 
 /* A step as one process sees it: from the end of the one before, so that what happens between steps
  * counts; on the devices where it has work there. */
@@ -33,19 +34,12 @@ static void list_steps(const struct analysis *analysis, uint32_t process, timed_
     }
 }
 
-static bool shorter(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    return *(const int64_t *)a < *(const int64_t *)b;
-}
-
 static int64_t median_of(const timed_steps *steps)
 {
-    int64_t *durations = mem_alloc(steps->count * sizeof *durations);
+    double *durations = mem_alloc(steps->count * sizeof *durations);
     for (size_t i = 0; i < steps->count; i++)
-        durations[i] = duration_of(&steps->items[i]);
-    sort_items(durations, steps->count, sizeof *durations, shorter, NULL);
-    int64_t median = durations[(steps->count - 1) / 2];
+        durations[i] = (double)duration_of(&steps->items[i]);
+    int64_t median = (int64_t)percentile_median(durations, steps->count);
     mem_free(durations);
     return median;
 }

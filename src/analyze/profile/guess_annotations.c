@@ -199,10 +199,7 @@ static bool guess_from(struct analysis *analysis, bool optimizers)
     mem_free(is_marking);
     if (analysis->steps.count > 0 && !has_most_launches(analysis))
         analysis->steps.count = 0;
-    if (analysis->steps.count == 0)
-        return false;
-    assign_guessed_steps(analysis);
-    return true;
+    return analysis->steps.count > 0;
 }
 
 bool guess_from_optimizers(struct analysis *analysis)

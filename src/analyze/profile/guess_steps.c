@@ -383,7 +383,8 @@ static void assign(struct analysis *analysis, const launch_list *launches)
     assign_root_lanes(analysis);
 }
 
-void assign_guessed_steps(struct analysis *analysis)
+/* Sorts guessed steps, and gives them what was launched in them and what their threads did. */
+static void assign_guessed_steps(struct analysis *analysis)
 {
     launch_list launches = {0};
     list_launches(analysis, &launches);
@@ -474,11 +475,13 @@ void guess_steps(struct analysis *analysis)
     if (guess_on_tpus(&guessing)) {
         analysis->step_origin = STEPS_GUESSED;
     } else if (guess_from_optimizers(analysis)) {
+        assign_guessed_steps(analysis);
         analysis->step_origin = STEPS_GUESSED;
         analysis->step_marks = "the steps of the optimizer";
     } else if (guess_on_gpus(&guessing)) {
         analysis->step_origin = STEPS_GUESSED;
     } else if (guess_from_annotations(analysis)) {
+        assign_guessed_steps(analysis);
         analysis->step_origin = STEPS_GUESSED;
         analysis->step_marks = "an annotation that repeats";
     }

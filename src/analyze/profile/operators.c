@@ -203,24 +203,6 @@ void find_calls(struct analysis *analysis, struct pool *pool)
     link_backward(analysis);
 }
 
-uint32_t find_call(const struct analysis *analysis, uint32_t track, uint64_t event)
-{
-    const struct lane_analysis *lane = &analysis->lanes[track];
-    uint64_t first = lane_first(&analysis->trace, track);
-    uint64_t position = lane->rank ? lane->rank[event] : event;
-    uint32_t low = lane->first_call, end = lane->first_call + lane->calls, high = end;
-    mem_touched((size_t)4 * MEM_JUMP);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        uint64_t other = analysis->calls.items[middle].index - first;
-        if ((lane->rank ? lane->rank[other] : other) < position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < end && analysis->calls.items[low].index == first + event ? low : NO_INDEX;
-}
-
 const struct call *operator_call(const struct analysis *analysis, uint32_t track, uint64_t event)
 {
     const struct lane_analysis *lane = &analysis->lanes[track];

@@ -107,6 +107,15 @@ struct launch *find_launch(const struct analysis *analysis, uint32_t process, ui
     return index == IDMAP_NONE ? NULL : &analysis->launches.items[index];
 }
 
+const struct launch *launch_of_work(const struct analysis *analysis, struct event_ref work)
+{
+    const uint64_t *correlation = analysis->lanes[work.track].correlation;
+    if (!correlation || correlation[work.event] == 0)
+        return NULL;
+    uint32_t process = catalog_ancestor(analysis->catalog, work.track, TRACK_PROCESS);
+    return find_launch(analysis, process, correlation[work.event]);
+}
+
 /*
  * Links consumers to producers. Several consumers may wait for one producer, and several producers
  * may share a context; if both are many, the links are ambiguous and all pairs would take unbounded

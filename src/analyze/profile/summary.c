@@ -2,6 +2,7 @@
  * Analysis pass: summary figures, from the results of the other passes.
  */
 #include "analyze/profile/analysis_passes.h"
+#include "base/percentile.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -10,39 +11,6 @@ static const double PS_PER_NS = 1e3;
 
 typedef ARRAY(double) number_list;
 typedef ARRAY(uint32_t) track_list;
-
-static double select_nth(double *values, size_t count, size_t nth)
-{
-    size_t low = 0, high = count - 1;
-    while (low < high) {
-        double pivot = values[low + (high - low) / 2];
-        size_t i = low, j = high;
-        for (;;) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            double swapped = values[i];
-            values[i++] = values[j];
-            values[j--] = swapped;
-        }
-        if (nth <= j)
-            high = j;
-        else
-            low = j + 1;
-    }
-    return values[nth];
-}
-
-/* Nearest rank: the smallest value that at least this fraction of the values do not exceed. */
-static double percentile(double *values, size_t count, double share)
-{
-    double rank = ceil(share * (double)count);
-    size_t nth = rank < 1 ? 0 : (size_t)rank - 1;
-    return select_nth(values, count, nth < count ? nth : count - 1);
-}
 
 static struct distribution distribution_of(number_list *values)
 {
@@ -58,8 +26,8 @@ static struct distribution distribution_of(number_list *values)
         result.max = fmax(result.max, values->items[i]);
     }
     result.mean = sum / (double)values->count;
-    result.p50 = percentile(values->items, values->count, 0.50);
-    result.p99 = percentile(values->items, values->count, 0.99);
+    result.p50 = percentile_median(values->items, values->count);
+    result.p99 = percentile_of(values->items, values->count, 0.99);
     return result;
 }
 

@@ -1,12 +1,25 @@
 /*
- * JSON reader, slow path for numbers: any length and form, and correctly rounded doubles.
+ * JSON reader, slow paths that its other file and its header fall back to: keywords, and numbers of
+ * any length and form, with correctly rounded doubles.
  */
 #include "base/wire/json_read.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+const char JSON_CUT_OFF[] = "unexpected end of the file";
+
 enum { MAX_DIGITS = 19, MAX_EXPONENT = 100000 };
+
+bool json_read_keyword(struct json_reader *in, struct text word)
+{
+    size_t left = (size_t)(in->end - in->at);
+    size_t size = left < word.size ? left : word.size;
+    if (memcmp(in->at, word.data, size) != 0)
+        return false;
+    in->at += size;
+    return size == word.size || json_fail(in, JSON_CUT_OFF);
+}
 
 static bool read_nonfinite(struct json_reader *in, struct json_number *number)
 {

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char JSON_CUT_OFF[] = "unexpected end of the file";
-
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -64,16 +62,6 @@ bool json_read_escaped(struct json_reader *in, const char *at, struct json_value
     *value = (struct json_value){{start, (size_t)(in->at - start)}, JSON_STRING, true};
     in->at++;
     return true;
-}
-
-bool json_read_keyword(struct json_reader *in, struct text word)
-{
-    size_t left = (size_t)(in->end - in->at);
-    size_t size = left < word.size ? left : word.size;
-    if (memcmp(in->at, word.data, size) != 0)
-        return false;
-    in->at += size;
-    return size == word.size || json_fail(in, JSON_CUT_OFF);
 }
 
 static bool read_keyword(struct json_reader *in, struct json_value *value)

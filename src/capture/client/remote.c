@@ -3,6 +3,8 @@
  */
 #include "capture/client/remote.h"
 
+#include "base/clock.h"
+#include "base/directory.h"
 #include "capture/client/addresses.h"
 #include "capture/client/call.h"
 #include "capture/client/settings.h"
@@ -53,13 +55,6 @@ struct worker {
     atomic_bool is_calling;
 };
 
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool is_ended(const struct session *session)
 {
     return atomic_load(&session->ended_ms) != NO_TIME;
@@ -71,12 +66,12 @@ static bool is_past_grace(void *context)
 {
     const struct session *session = context;
     int64_t ended_ms = atomic_load(&session->ended_ms);
-    return ended_ms != NO_TIME && clock_ms(CLOCK_MONOTONIC) - ended_ms > GRACE_MS;
+    return ended_ms != NO_TIME && clock_monotonic_ms() - ended_ms > GRACE_MS;
 }
 
 static unsigned time_left_ms(const struct session *session)
 {
-    int64_t left = session->deadline_ms - clock_ms(CLOCK_MONOTONIC);
+    int64_t left = session->deadline_ms - clock_monotonic_ms();
     return left > 0 ? (unsigned)left : 0;
 }
 
@@ -94,7 +89,7 @@ static bool call_profile(struct worker *worker, struct output *out, struct answe
     struct session *session = worker->session;
     const struct address *address = &session->addresses.items[worker->index];
     struct output message;
-    uint64_t now_ns = (uint64_t)clock_ms(CLOCK_REALTIME) * 1000000;
+    uint64_t now_ns = (uint64_t)clock_wall_ms() * 1000000;
     struct request request = {.settings = &session->settings,
                               .duration_ms = session->options->duration_ms,
                               .start_ns = session->start_ns > now_ns ? session->start_ns : 0,
@@ -181,10 +176,10 @@ static bool wait_to_retry(struct session *session, unsigned attempt)
     int64_t wait_ms = FIRST_RETRY_MS;
     while (attempt-- > 0 && wait_ms < MAX_RETRY_MS)
         wait_ms *= 2;
-    int64_t until = clock_ms(CLOCK_MONOTONIC) + wait_ms;
+    int64_t until = clock_monotonic_ms() + wait_ms;
     if (until >= session->deadline_ms)
         return false;
-    while (!is_ended(session) && clock_ms(CLOCK_MONOTONIC) < until)
+    while (!is_ended(session) && clock_monotonic_ms() < until)
         usleep(20000);
     return !is_ended(session);
 }
@@ -239,7 +234,7 @@ static void terminate_all(struct session *session, struct worker *workers)
     size_t count = session->addresses.count;
     pthread_t *threads = mem_zeroed(count, sizeof *threads);
     bool *is_started = mem_zeroed(count, sizeof *is_started);
-    atomic_store(&session->ended_ms, clock_ms(CLOCK_MONOTONIC));
+    atomic_store(&session->ended_ms, clock_monotonic_ms());
     for (size_t i = 0; i < count; i++)
         is_started[i] = atomic_load(&workers[i].is_calling) &&
                         pthread_create(&threads[i], NULL, terminate_host, &workers[i]) == 0;
@@ -283,11 +278,7 @@ static void wait_for_workers(struct session *session, struct worker *workers)
 {
     pthread_mutex_lock(&session->lock);
     while (session->finished < session->addresses.count) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
+        struct timespec until = clock_after_ms(TICK_MS);
         pthread_cond_clockwait(&session->changed, &session->lock, CLOCK_MONOTONIC, &until);
         size_t finished = session->finished;
         pthread_mutex_unlock(&session->lock);
@@ -314,25 +305,6 @@ static void run_workers(struct session *session)
 }
 
 /* ---- The session's directory --------------------------------------------------------------- */
-
-static bool make_directory(const char *path, struct error *err)
-{
-    char *copy = mem_copy_text(path, strlen(path));
-    bool ok = true;
-    for (char *at = copy + 1; ok; at++) {
-        char end = *at;
-        if (end != '/' && end != '\0')
-            continue;
-        *at = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            ok = error_in_file(err, copy, "cannot create directory: %s", strerror(errno));
-        *at = end;
-        if (end == '\0')
-            break;
-    }
-    mem_free(copy);
-    return ok;
-}
 
 /* A run is named by its time, as JAX does; a second one in a second gets a number. */
 static bool make_run(struct session *session, struct error *err)
@@ -364,10 +336,10 @@ static bool make_run(struct session *session, struct error *err)
 }
 
 /* Absolute, as it is also sent to servers that write files themselves. */
-static bool make_directories(struct session *session, struct error *err)
+static bool make_session_directories(struct session *session, struct error *err)
 {
     char *root = path_format("%s/plugins/profile", session->options->directory);
-    char *absolute = make_directory(root, err) ? realpath(root, NULL) : NULL;
+    char *absolute = make_directories(root, err) ? realpath(root, NULL) : NULL;
     if (absolute)
         session->root = mem_copy_text(absolute, strlen(absolute));
     free(absolute);
@@ -387,9 +359,9 @@ static void set_times(struct session *session)
                      (duration_ms > COLLECT_MS ? duration_ms : COLLECT_MS);
     if (timeout_ms == 0 || timeout_ms > MAX_TIMEOUT_MS)
         timeout_ms = MAX_TIMEOUT_MS;
-    session->deadline_ms = clock_ms(CLOCK_MONOTONIC) + (int64_t)timeout_ms;
+    session->deadline_ms = clock_monotonic_ms() + (int64_t)timeout_ms;
     if (delay_ms > 0)
-        session->start_ns = (uint64_t)(clock_ms(CLOCK_REALTIME) + delay_ms) * 1000000;
+        session->start_ns = (uint64_t)(clock_wall_ms() + delay_ms) * 1000000;
 }
 
 static bool prepare(struct session *session, const struct remote_options *options,
@@ -432,7 +404,7 @@ bool remote_capture(const struct remote_options *options, struct remote_session 
     if (!prepare(&session, options, err))
         return false;
     session.result = result;
-    if (!make_directories(&session, err)) {
+    if (!make_session_directories(&session, err)) {
         finish(&session);
         return false;
     }

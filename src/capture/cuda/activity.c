@@ -4,6 +4,7 @@
  */
 #include "capture/cuda/activity.h"
 
+#include "base/clock.h"
 #include "capture/cuda/calls.h"
 #include "capture/cuda/counters.h"
 #include "capture/cuda/pm_sampling.h"
@@ -19,11 +20,10 @@ enum { ROWS_PER_LOCK = 256 };
 static const struct cupti *library;
 static struct gpu_options options;
 
+/* For CUPTI to call. */
 static uint64_t now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)clock_monotonic_ns();
 }
 
 /* ---- Records to rows ----------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  */
 #include "capture/cuda/buffers.h"
 
+#include "base/clock.h"
 #include "capture/recorder/lock.h"
 
 #include <errno.h>
@@ -92,7 +93,7 @@ void buffers_fill(const struct filled *filled)
 
 bool buffers_wait(struct filled *filled, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    struct timespec until = clock_timespec(until_ns);
     int result = 0;
     lock_take(&buffers.lock);
     while (buffers.count == 0 && !buffers.is_woken && result != ETIMEDOUT)

@@ -3,6 +3,7 @@
  */
 #include "capture/cuda/counters.h"
 
+#include "base/clock.h"
 #include "capture/cuda/nvml.h"
 #include "capture/cuda/say.h"
 #include "capture/cuda/ticker.h"
@@ -64,7 +65,7 @@ static void sample_counter(const struct nvml *nvml, struct device *device,
 {
     uint64_t value = 0;
     uint32_t result = nvml_read(nvml, device->handle, counter, &value);
-    int64_t time_ns = ticker_now_ns();
+    int64_t time_ns = clock_monotonic_ns();
     if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND)
         device->missing |= 1u << counter;
     if (result != NVML_SUCCESS)
@@ -106,13 +107,13 @@ static void *work(void *unused)
         say("power, clocks and other counters of GPUs are not recorded: %s", problem);
         return NULL;
     }
-    int64_t next_ns = ticker_now_ns();
+    int64_t next_ns = clock_monotonic_ns();
     while (ticker_wait(&counters.ticker, next_ns)) {
         uint32_t count = device_count();
         for (uint32_t i = 0; i < count; i++)
             sample_device(&nvml, &counters.devices[i]);
         next_ns += counters.interval_ns;
-        int64_t now = ticker_now_ns();
+        int64_t now = clock_monotonic_ns();
         next_ns = next_ns > now ? next_ns : now;
     }
     nvml_unload(&nvml);

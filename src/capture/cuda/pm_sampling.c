@@ -5,6 +5,7 @@
  */
 #include "capture/cuda/pm_sampling.h"
 
+#include "base/clock.h"
 #include "capture/cuda/pm_metrics.h"
 #include "capture/cuda/say.h"
 #include "capture/cuda/ticker.h"
@@ -334,7 +335,7 @@ static int64_t turn_ns(void)
 static void *work(void *unused)
 {
     (void)unused;
-    int64_t next_ns = ticker_now_ns();
+    int64_t next_ns = clock_monotonic_ns();
     while (ticker_wait(&pm.ticker, next_ns)) {
         uint32_t count = device_count();
         for (uint32_t i = 0; i < count; i++) {
@@ -343,7 +344,7 @@ static void *work(void *unused)
             read_device(pm.devices[i]);
         }
         next_ns += turn_ns();
-        int64_t now_ns = ticker_now_ns();
+        int64_t now_ns = clock_monotonic_ns();
         next_ns = next_ns > now_ns ? next_ns : now_ns;
     }
     for (uint32_t i = 0; i < pm.count; i++) {

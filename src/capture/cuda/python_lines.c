@@ -6,6 +6,7 @@
  */
 #include "capture/cuda/python_lines.h"
 
+#include "base/clock.h"
 #include "capture/cuda/say.h"
 
 #include <dlfcn.h>
@@ -168,13 +169,6 @@ static bool find_line(struct python_line *line)
     return is_found;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void note_wait(int64_t wait_ns)
 {
     if (wait_ns > LONG_WAIT_NS && atomic_fetch_add(&waits, 1) + 1 == MOST_WAITS)
@@ -189,9 +183,9 @@ bool python_line(struct python_line *line)
     if (!python.is_there || atomic_load(&waits) >= MOST_WAITS ||
         !python.PyGILState_GetThisThreadState() || python.is_finalizing())
         return false;
-    int64_t start_ns = now_ns();
+    int64_t start_ns = clock_monotonic_ns();
     int state = python.PyGILState_Ensure();
-    note_wait(now_ns() - start_ns);
+    note_wait(clock_monotonic_ns() - start_ns);
     bool is_found = false;
     if (!python.PyErr_Occurred() && pthread_mutex_trylock(&python.lock) == 0) {
         is_found = find_line(line);

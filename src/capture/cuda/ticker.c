@@ -3,17 +3,12 @@
  */
 #include "capture/cuda/ticker.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <time.h>
 
 enum { NS_PER_S = 1000000000 };
-
-int64_t ticker_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 static void make_condition(struct ticker *ticker)
 {
@@ -64,7 +59,7 @@ void ticker_forked(struct ticker *ticker)
 
 bool ticker_wait(struct ticker *ticker, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    struct timespec until = clock_timespec(until_ns);
     int result = 0;
     lock_take(&ticker->lock);
     while (!ticker->is_stopping && result != ETIMEDOUT)

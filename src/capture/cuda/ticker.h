@@ -29,6 +29,4 @@ void ticker_stop(struct ticker *ticker);
 bool ticker_wait(struct ticker *ticker, int64_t until_ns);
 bool ticker_is_stopping(struct ticker *ticker);
 
-int64_t ticker_now_ns(void);
-
 #endif

@@ -28,19 +28,9 @@ enum {
 static const struct {
     uint32_t columns, differences;
 } layouts[TRACE_TABLES] = {
-    [TRACE_KERNELS] = {7, 1u << 0 | 1u << 4 | 1u << 5},
-    [TRACE_COPIES] = {13, 1u << 0 | 1u << 8 | 1u << 9},
-    [TRACE_FILLS] = {9, 1u << 0 | 1u << 6 | 1u << 7},
-    [TRACE_CALLS] = {6, 1u << 0 | 1u << 4},
-    [TRACE_WAITS] = {7, 1u << 0 | 1u << 6},
-    [TRACE_GRAPHS] = {5, 1u << 0 | 1u << 4},
-    [TRACE_OVERHEADS] = {5, 1u << 0},
-    [TRACE_NODES] = {6, 1u << 0 | 1u << 1},
-    [TRACE_WINDOWS] = {2, 1u << 0},
-    [TRACE_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
-    [TRACE_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
-    [TRACE_COUNTERS] = {4, 1u << 0},
-    [TRACE_SAMPLES] = {4, 1u << 0},
+#define X(table, field, columns, differences) [TRACE_##table] = {columns, differences},
+#include "capture/cuda/gpu_trace.def"
+#undef X
 };
 
 struct table {

@@ -11,19 +11,9 @@
 
 /* Tables: the fields of GpuTrace. */
 enum trace_table {
-    TRACE_KERNELS = 7,
-    TRACE_COPIES,
-    TRACE_FILLS,
-    TRACE_CALLS,
-    TRACE_WAITS,
-    TRACE_GRAPHS,
-    TRACE_OVERHEADS,
-    TRACE_NODES,
-    TRACE_WINDOWS = 16,
-    TRACE_ALLOCATIONS,
-    TRACE_POOLS,
-    TRACE_COUNTERS,
-    TRACE_SAMPLES = 21,
+#define X(table, field, columns, differences) TRACE_##table = field,
+#include "capture/cuda/gpu_trace.def"
+#undef X
     TRACE_TABLES
 };
 

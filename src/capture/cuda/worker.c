@@ -4,6 +4,7 @@
  */
 #include "capture/cuda/worker.h"
 
+#include "base/clock.h"
 #include "capture/cuda/activity.h"
 #include "capture/cuda/buffers.h"
 #include "capture/cuda/graphs.h"
@@ -24,13 +25,6 @@ static struct {
     int64_t opened_ns; /* the last window */
 } worker;
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* ---- Windows ------------------------------------------------------------------------------- */
 
 static int64_t next_turn(void)
@@ -43,13 +37,13 @@ static int64_t next_turn(void)
 static void open_window(void)
 {
     activity_enable(true);
-    worker.opened_ns = now_ns();
+    worker.opened_ns = clock_monotonic_ns();
     worker.is_open = true;
 }
 
 static void close_window(void)
 {
-    int64_t end_ns = now_ns();
+    int64_t end_ns = clock_monotonic_ns();
     activity_enable(false);
     worker.is_open = false;
     trace_file_lock();
@@ -71,7 +65,7 @@ static void write_all(void)
 static void *work(void *unused)
 {
     (void)unused;
-    int64_t flush_ns = now_ns() + FLUSH_NS;
+    int64_t flush_ns = clock_monotonic_ns() + FLUSH_NS;
     struct filled filled;
     for (;;) {
         bool stopping = atomic_load(&worker.stopping); /* before the queue is seen empty */
@@ -82,12 +76,12 @@ static void *work(void *unused)
             break;
         if (stopping)
             continue;
-        if (now_ns() >= turn_ns)
+        if (clock_monotonic_ns() >= turn_ns)
             worker.is_open ? close_window() : open_window();
-        if (now_ns() >= flush_ns) {
+        if (clock_monotonic_ns() >= flush_ns) {
             activity_flush(false);
             write_all();
-            flush_ns = now_ns() + FLUSH_NS;
+            flush_ns = clock_monotonic_ns() + FLUSH_NS;
         }
     }
     if (worker.is_sampled && worker.is_open)
@@ -102,7 +96,7 @@ bool worker_start(const struct gpu_options *options)
     worker.is_sampled = worker.is_open = options->detail == GPU_SAMPLED;
     worker.window_ns = (int64_t)options->window_ns;
     worker.period_ns = (int64_t)options->period_ns;
-    worker.opened_ns = now_ns();
+    worker.opened_ns = clock_monotonic_ns();
     atomic_store(&worker.stopping, false);
     undisturbed_begin(&before); /* signals go to the program's threads */
     worker.is_there = pthread_create(&worker.thread, NULL, work, NULL) == 0;

@@ -4,8 +4,8 @@
  */
 #include "capture/neuron/rings.h"
 
+#include "base/clock.h"
 #include "capture/recorder/lock.h"
-#include "capture/recorder/wall_clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -183,7 +183,7 @@ void rings_push(const struct trace_record *event, const struct kymo_arg *args, s
         slot->phase = (uint8_t)event->phase;
         keep_args(slot, args, count);
         slot->time_ns = __atomic_load_n(&epoch_ns, __ATOMIC_RELAXED) +
-                        (event->monotonic_ns ? event->monotonic_ns : clock_now_ns(CLOCK_MONOTONIC));
+                        (event->monotonic_ns ? event->monotonic_ns : clock_monotonic_ns());
         ring->head++;
     }
     pthread_mutex_unlock(&ring->lock);

@@ -4,6 +4,7 @@
  */
 #include "capture/neuron/systrace.h"
 
+#include "base/clock.h"
 #include "capture/neuron/systrace_api.h"
 #include "capture/neuron/taken.h"
 #include "capture/recorder/lock.h"
@@ -185,11 +186,7 @@ static void start_trace(void)
 
 static void wait_for(int64_t pause_ns)
 {
-    struct timespec when;
-    clock_gettime(CLOCK_MONOTONIC, &when);
-    int64_t ns = when.tv_nsec + pause_ns;
-    when.tv_sec += ns / 1000000000;
-    when.tv_nsec = ns % 1000000000;
+    struct timespec when = clock_after_ns(pause_ns);
     is_inside = false;
     pthread_cond_timedwait(&trace.wake, &trace.lock.mutex, &when);
     is_inside = true;

@@ -4,8 +4,8 @@
  */
 #include "capture/neuron/taken.h"
 
+#include "base/clock.h"
 #include "capture/neuron/call.h"
-#include "capture/recorder/wall_clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ void taken_begin(const uint64_t *types)
     memset(taken.skipped, 0, sizeof taken.skipped);
     for (size_t i = 0; i < sizeof wrapped_types / sizeof *wrapped_types; i++)
         event_set_bit(taken.skipped, wrapped_types[i], !event_bit(types, wrapped_types[i]));
-    taken.begun_ns = clock_now_ns(CLOCK_MONOTONIC);
+    taken.begun_ns = clock_monotonic_ns();
     taken.clock = UNKNOWN;
 }
 
@@ -143,7 +143,7 @@ static void take(void *user, struct fetched_event *event)
 
 void taken_record(const char *json, size_t size, struct fetched *found)
 {
-    taken.now_ns = clock_now_ns(CLOCK_MONOTONIC);
+    taken.now_ns = clock_monotonic_ns();
     taken.epoch_ns = clock_epoch_ns();
     taken.ticks = 0;
     taken.wrong = 0;

@@ -3,6 +3,8 @@
  */
 #include "capture/python/frames.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,16 +312,13 @@ struct traced_thread *traced_adopt(PyFrameObject *frame)
 static uint64_t ticks_of(double us)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
-    struct timespec first, last;
     if (us <= 0)
         return 0;
-    clock_gettime(CLOCK_MONOTONIC, &first);
+    int64_t first_ns = clock_monotonic_ns();
     uint64_t begin = kymo_ticks();
     nanosleep(&pause, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &last);
+    double passed_us = (double)(clock_monotonic_ns() - first_ns) / 1e3;
     uint64_t end = kymo_ticks();
-    double passed_us =
-        (double)(last.tv_sec - first.tv_sec) * 1e6 + (double)(last.tv_nsec - first.tv_nsec) / 1e3;
     double ticks = us * (double)(end - begin) / passed_us;
     return ticks < 9e18 ? (uint64_t)ticks : UINT64_MAX / 2;
 }

@@ -9,16 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-uint64_t capture_begin_ticks;
-unsigned long python_main_ident;
 static bool is_ours; /* a capture that runs was begun here */
-
-uint64_t capture_clamp(uint64_t ticks)
-{
-    if (capture_begin_ticks == UINT64_MAX)
-        capture_begin_ticks = kymo_ticks();
-    return ticks > capture_begin_ticks ? ticks : capture_begin_ticks;
-}
 
 static void note_main_thread(void)
 {
@@ -117,22 +108,6 @@ static PyObject *stop_tracers(PyObject *module, PyObject *unused)
 
 static PyMethodDef end_method = {"end_tracers", stop_tracers, METH_NOARGS, NULL};
 
-bool ends_with_interpreter(void)
-{
-    static bool is_registered;
-    if (is_registered)
-        return true;
-    PyObject *module = PyImport_ImportModule("atexit");
-    PyObject *function = PyCFunction_NewEx(&end_method, NULL, NULL);
-    PyObject *result =
-        module && function ? PyObject_CallMethod(module, "register", "O", function) : NULL;
-    is_registered = result;
-    Py_XDECREF(module);
-    Py_XDECREF(function);
-    Py_XDECREF(result);
-    return is_registered;
-}
-
 static PyObject *stop(PyObject *module, PyObject *unused)
 {
     int problem;
@@ -187,6 +162,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__kymo(void)
 {
     note_main_thread();
+    tracers_end = &end_method;
     pthread_atfork(NULL, NULL, after_fork_in_child);
     PyObject *module = PyModule_Create(&definition);
     if (module && !annotation_add_types(module)) {

@@ -4,6 +4,7 @@
  * them is declared here.
  *
  *   module.c      the capture: start, stop
+ *   state.c       what the others ask of it
  *   annotation.c  TraceAnnotation and StepTraceAnnotation
  *   encoded.c     args in the names of annotations
  *   frames.h      frames of Python calls
@@ -56,6 +57,8 @@ PyObject *stop_frames(PyObject *module, PyObject *unused);
 PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named);
 PyObject *stop_samples(PyObject *module, PyObject *unused);
 
+/* The function that stops both, set before they begin. */
+extern PyMethodDef *tracers_end;
 /* Has frames and samples stop before the interpreter ends. False with an exception. */
 bool ends_with_interpreter(void);
 

@@ -10,6 +10,8 @@
  */
 #include "capture/python/frames.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -274,22 +276,10 @@ static int on_pending_call(void *unused)
     return 0;
 }
 
-static struct timespec time_of(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* Until then, or the end, or until the main thread has made its call; the mutex is held. */
 static void wait_until(int64_t ns, bool for_call)
 {
-    const struct timespec until = time_of(ns);
+    const struct timespec until = clock_timespec(ns);
     int problem = 0;
     while (!sampler.is_ending && problem != ETIMEDOUT && (!for_call || sampler.is_queued))
         problem = pthread_cond_timedwait(&sampler.changed, &sampler.mutex, &until);
@@ -310,7 +300,7 @@ static bool ask_main_thread(void)
     }
     if (!sampler.is_queued)
         return false;
-    wait_until(now_ns() + grace_ns, true);
+    wait_until(clock_monotonic_ns() + grace_ns, true);
     return !sampler.is_queued;
 }
 
@@ -320,10 +310,10 @@ static void *run(void *unused)
     prctl(PR_SET_NAME, "kymo-samples");
     PyGILState_STATE before = PyGILState_Ensure();
     PyThreadState *state = PyEval_SaveThread();
-    int64_t next_ns = now_ns();
+    int64_t next_ns = clock_monotonic_ns();
     pthread_mutex_lock(&sampler.mutex);
     while (!sampler.is_ending) {
-        int64_t now = now_ns();
+        int64_t now = clock_monotonic_ns();
         next_ns = next_ns + sampler.period_ns > now ? next_ns + sampler.period_ns : now;
         wait_until(next_ns, false);
         if (sampler.is_ending || ask_main_thread() || sampler.is_ending)

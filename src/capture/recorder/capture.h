@@ -10,6 +10,8 @@
  * records; does nothing otherwise. */
 void capture_resume(void);
 
+/* A new capture begins. */
+void capture_may_complain(void);
 /* One line on standard error, the first time in each capture. */
 void capture_complain(const struct error *err);
 /* The same, every time. */

@@ -26,7 +26,7 @@ struct ring_sample clock_sample(void)
     struct ring_sample best = {.window = UINT64_MAX};
     for (int i = 0; i < TRIES; i++) {
         uint64_t before = clock_ticks();
-        int64_t monotonic = clock_now_ns(CLOCK_MONOTONIC);
+        int64_t monotonic = clock_monotonic_ns();
         uint64_t after = clock_ticks();
         if (after - before < best.window)
             best = (struct ring_sample){.ticks = before + (after - before) / 2,

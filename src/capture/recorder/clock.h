@@ -7,8 +7,8 @@
 #ifndef KYMO_CAPTURE_RECORDER_CLOCK_H
 #define KYMO_CAPTURE_RECORDER_CLOCK_H
 
+#include "base/clock.h"
 #include "capture/recorder/counter.h"
-#include "capture/recorder/wall_clock.h"
 
 #include <stdbool.h>
 
@@ -22,7 +22,7 @@ static inline uint64_t clock_ticks(void)
 {
     if (__builtin_expect(clock_uses_counter, 1))
         return counter_read();
-    return (uint64_t)clock_now_ns(CLOCK_MONOTONIC);
+    return (uint64_t)clock_monotonic_ns();
 }
 
 /* From ticks to nanoseconds since the epoch. */

@@ -29,8 +29,6 @@
 
 #define SHORTEST_NS 1000000000 /* of a capture without events that is worth keeping */
 
-int kymo_level;
-
 static struct {
     struct lock lock;
     bool running;
@@ -44,24 +42,9 @@ static struct {
      * counted late does no harm. NULL before the first capture. */
     struct ring_session *session;
 } capture = {.lock = LOCK_INITIALIZER};
-static atomic_bool inherited;  /* from the parent, and not begun yet */
-static atomic_bool complained; /* in this capture */
+static atomic_bool inherited; /* from the parent, and not begun yet */
 enum { MOST_BEFORE_STOP = 4 };
 static void (*_Atomic before_stop[MOST_BEFORE_STOP])(void);
-
-void capture_complain(const struct error *err)
-{
-    if (!atomic_exchange(&complained, true))
-        capture_warn(err);
-}
-
-void capture_warn(const struct error *err)
-{
-    char line[ERROR_LINE_SIZE], whole[ERROR_LINE_SIZE + 16];
-    int size = snprintf(whole, sizeof whole, "kymo: %s\n", error_line(err, line));
-    ssize_t ignored = write(STDERR_FILENO, whole, (size_t)size);
-    (void)ignored;
-}
 
 /* The file is new and all zeros; it is too large to be put together on a thread's stack. */
 static void describe(enum ring_clock clock)
@@ -124,7 +107,7 @@ static bool make_files(struct error *err)
 static int begin(void)
 {
     struct error err;
-    atomic_store(&complained, false);
+    capture_may_complain();
     capture.directory[0] = '\0';
     errno = 0;
     if (!make_files(&err)) {
@@ -287,7 +270,7 @@ static int end(void)
         session_remove_rings(capture.directory);
         return 0;
     }
-    atomic_store(&complained, false);
+    capture_may_complain();
     capture_complain(&err);
     return -problem;
 }
@@ -383,7 +366,7 @@ __attribute__((constructor)) static void start_with_program(void)
 /* Commands of a shell script, for example, run with capture on and record nothing. */
 static bool is_worth_keeping(void)
 {
-    int64_t since_ns = clock_now_ns(CLOCK_MONOTONIC) - capture.session->sample[0].monotonic_ns;
+    int64_t since_ns = clock_monotonic_ns() - capture.session->sample[0].monotonic_ns;
     return capture.options.level == 0 || capture.has_appended || lanes_opened() > 0 ||
            ring_lost_events(capture.session) > 0 || since_ns >= SHORTEST_NS;
 }

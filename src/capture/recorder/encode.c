@@ -3,6 +3,8 @@
  */
 #include "capture/recorder/encode.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,8 +27,7 @@ static uint64_t random_number(void)
     uint64_t number;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) == sizeof number)
         return number;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct timespec now = clock_after_ns(0);
     return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 16;
 }
 

@@ -37,6 +37,7 @@ static struct {
     uint64_t opened, slots;
     char rings[PATH_MAX - 64];
 } lanes = {.lock = LOCK_INITIALIZER};
+int kymo_level; /* set by control.c */
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 

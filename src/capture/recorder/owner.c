@@ -101,13 +101,13 @@ void owner_describe(struct ring_owner *owner)
 
 void owner_beat(struct ring_owner *owner)
 {
-    __atomic_store_n(&owner->heartbeat_ns, clock_now_ns(CLOCK_REALTIME), __ATOMIC_RELAXED);
+    __atomic_store_n(&owner->heartbeat_ns, clock_wall_ns(), __ATOMIC_RELAXED);
 }
 
 static enum owner_state by_heartbeat(const struct ring_owner *owner)
 {
     int64_t beat = __atomic_load_n(&owner->heartbeat_ns, __ATOMIC_RELAXED);
-    int64_t now = clock_now_ns(CLOCK_REALTIME);
+    int64_t now = clock_wall_ns();
     if (beat <= 0 || beat > now + LONGEST_PAUSE_NS)
         return OWNER_UNKNOWN;
     return now - beat <= LONGEST_PAUSE_NS ? OWNER_ALIVE : OWNER_DEAD;

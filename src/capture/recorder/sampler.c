@@ -5,6 +5,7 @@
  */
 #include "capture/recorder/sampler.h"
 
+#include "base/clock.h"
 #include "capture/recorder/append.h"
 #include "capture/recorder/capture.h"
 #include "capture/recorder/clock.h"
@@ -93,7 +94,7 @@ static bool sample_cpus(void)
 {
     static uint8_t data[LARGEST_SAMPLE];
     struct proc_cpus *now = &sampler.now, *before = &sampler.before;
-    int64_t now_ns = clock_now_ns(CLOCK_REALTIME);
+    int64_t now_ns = clock_wall_ns();
     if (!proc_read_cpus(now))
         return false;
     uint8_t *to = data, *sample = to = encode_begin(to, 3);
@@ -123,7 +124,7 @@ static bool sample_memory(void)
         return false;
     uint64_t used = memory.total_bytes - memory.available_bytes;
     uint8_t data[128], *to = data, *sample = to = encode_begin(to, 3);
-    to = encode_fixed64(to, 1, (uint64_t)clock_now_ns(CLOCK_REALTIME));
+    to = encode_fixed64(to, 1, (uint64_t)clock_wall_ns());
     to = encode_number(to, 2, used);
     to = encode_float(to, 3, percent(used, memory.total_bytes));
     to = encode_number(to, 4, memory.total_bytes);
@@ -134,7 +135,7 @@ static bool sample_memory(void)
 /* Waits until then; false when the thread is to stop. */
 static bool wait_until(int64_t when_ns)
 {
-    struct timespec when = {.tv_sec = when_ns / SECOND, .tv_nsec = when_ns % SECOND};
+    struct timespec when = clock_timespec(when_ns);
     pthread_mutex_lock(&sampler.lock.mutex);
     int result = 0;
     while (!sampler.stopping && !sampler.woken && result != ETIMEDOUT)
@@ -179,7 +180,7 @@ static void *sample(void *unused)
 {
     (void)unused;
     const struct sampler_options *options = &sampler.options;
-    int64_t start = clock_now_ns(CLOCK_MONOTONIC);
+    int64_t start = clock_monotonic_ns();
     int64_t when[TASKS] = {
         [CLOCK] = start + clock_pause_ns(),
         [CPUS] = options->cpu_util_ms ? start + (int64_t)options->cpu_util_ms * MS : INT64_MAX,
@@ -187,7 +188,7 @@ static void *sample(void *unused)
         [HEARTBEAT] = start + SECOND};
     pthread_setname_np(pthread_self(), "kymo");
     while (wait_until(earliest(when))) {
-        int64_t now = clock_now_ns(CLOCK_MONOTONIC);
+        int64_t now = clock_monotonic_ns();
         if (now >= when[HEARTBEAT]) {
             owner_beat(&options->session->owner);
             when[HEARTBEAT] = next_beat(when[HEARTBEAT], HEARTBEAT_MS, now);
@@ -237,7 +238,7 @@ void sampler_start(const struct sampler_options *options)
     if (options->cpu_util_ms &&
         (!begin_file("cpu_util.pb", "kymo.cpu_util") || !proc_read_cpus(&sampler.before)))
         sampler.options.cpu_util_ms = 0;
-    sampler.cpu_ns = clock_now_ns(CLOCK_REALTIME);
+    sampler.cpu_ns = clock_wall_ns();
     if (options->host_memory_ms && !begin_file("host_mem.pb", "kymo.host_mem"))
         sampler.options.host_memory_ms = 0;
     sample_clock();
@@ -256,7 +257,7 @@ void sampler_stop(void)
     if (has_thread)
         pthread_join(sampler.thread, NULL);
     if (sampler.options.cpu_util_ms &&
-        clock_now_ns(CLOCK_REALTIME) - sampler.cpu_ns >= (int64_t)SHORTEST_MS * MS)
+        clock_wall_ns() - sampler.cpu_ns >= (int64_t)SHORTEST_MS * MS)
         sample_cpus();
     if (sampler.options.host_memory_ms)
         sample_memory();

@@ -3,6 +3,8 @@
  */
 #include "capture/recorder/session_directory.h"
 
+#include "base/directory.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,18 +53,6 @@ void instance_id(char *instance, size_t size)
         snprintf(instance, size, "host");
     instance[size - 1] = '\0';
     make_plain(instance);
-}
-
-static bool make_parents(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int result = mkdir(path, 0777);
-        *slash = '/';
-        if (result != 0 && errno != EEXIST)
-            return false;
-    }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
 /* In a directory that is writable for all, other users may have prepared a link or a directory of
@@ -132,8 +122,11 @@ bool session_directory_make(char directory[static SESSION_DIRECTORY_MAX], const 
         errno = ENAMETOOLONG;
         return error_in_file(err, output, "cannot be made: %s", strerror(errno));
     }
-    if (!make_parents(path))
-        return error_in_file(err, output, "cannot be made: %s", strerror(errno));
+    int problem = directory_make_each(path, NULL);
+    if (problem != 0) {
+        errno = problem;
+        return error_in_file(err, output, "cannot be made: %s", strerror(problem));
+    }
     char real[PATH_MAX];
     if (!realpath(path, real)) /* the program may go elsewhere */
         return error_in_file(err, output, "cannot be found: %s", strerror(errno));

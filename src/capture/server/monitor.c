@@ -3,6 +3,7 @@
  */
 #include "capture/server/monitor.h"
 
+#include "base/clock.h"
 #include "kymo/kymo.h"
 
 #include <fcntl.h>
@@ -15,9 +16,7 @@
 
 struct usage usage_now(int64_t now_ms)
 {
-    struct timespec cpu;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (struct usage){now_ms, (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec};
+    return (struct usage){now_ms, clock_now_ns(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
 /* A number of /proc/self/status, 0 when it is not there. */

@@ -5,7 +5,6 @@
 #include "capture/server/profile.h"
 
 #include "base/base.h"
-#include "kymo/server.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,8 +38,7 @@ static void find_program(char program[static PATH_MAX])
     static const char *const places[] = {KYMO_BINDIR "/kymo", "../bin/kymo", "kymo"};
     Dl_info info;
     char library[PATH_MAX], *slash = NULL;
-    if (dladdr((void *)(uintptr_t)kymo_serve, &info) && info.dli_fname &&
-        realpath(info.dli_fname, library))
+    if (dladdr(places, &info) && info.dli_fname && realpath(info.dli_fname, library))
         slash = strrchr(library, '/');
     for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
         int size =

@@ -3,6 +3,7 @@
  */
 #include "capture/server/recording.h"
 
+#include "base/clock.h"
 #include "capture/server/descriptors.h"
 #include "capture/server/session.h"
 #include "kymo/server.h"
@@ -94,16 +95,14 @@ static void wait_until(clockid_t clock, const struct timespec *until)
 
 static void wait_for_start(uint64_t start_ns)
 {
-    struct timespec until = {.tv_sec = (time_t)(start_ns / NS_PER_S),
-                             .tv_nsec = (long)(start_ns % NS_PER_S)};
+    struct timespec until = clock_timespec((int64_t)start_ns);
     if (start_ns > 0 && start_ns <= INT64_MAX)
         wait_until(CLOCK_REALTIME, &until);
 }
 
 static void wait_for_end(uint64_t duration_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    struct timespec until = clock_after_ns(0);
     if (duration_ms == MESSAGES_FOREVER) {
         wait_until(CLOCK_MONOTONIC, NULL);
         return;

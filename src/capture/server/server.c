@@ -3,6 +3,7 @@
  * program.
  */
 #include "kymo/server.h"
+#include "base/clock.h"
 
 #include "capture/server/connection.h"
 #include "capture/server/descriptors.h"
@@ -51,13 +52,6 @@ static struct {
 static struct connection *connections[CONNECTION_MAX];
 static size_t connection_count;
 static int64_t paused_until_ms;
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void wake_up(void)
 {
@@ -274,7 +268,7 @@ static bool serve_round(void)
 {
     struct pollfd polled[1 + MAX_LISTENERS + CONNECTION_MAX];
     uint64_t ignored;
-    int64_t now_ms = clock_ms();
+    int64_t now_ms = clock_monotonic_ms();
     size_t listeners = now_ms < paused_until_ms ? 0 : server.listener_count, count = 0;
     polled[count++] = (struct pollfd){.fd = server.wake, .events = POLLIN};
     for (size_t i = 0; i < listeners; i++)
@@ -288,7 +282,7 @@ static bool serve_round(void)
         return false;
     if (polled[0].revents & POLLNVAL || read(server.wake, &ignored, sizeof ignored) == 0)
         return false;
-    now_ms = clock_ms();
+    now_ms = clock_monotonic_ms();
     take_recorded(now_ms);
     serve_connections(polled + first, served, now_ms);
     for (size_t i = 0; i < listeners; i++) {
@@ -311,7 +305,7 @@ static void *run(void *context)
         drop_connection(connection_count - 1);
     recording_cancel();
     while (recording_is_active()) {
-        take_recorded(clock_ms());
+        take_recorded(clock_monotonic_ms());
         poll(&(struct pollfd){.fd = server.wake, .events = POLLIN}, 1, PAUSE_MS);
     }
     atomic_store(&server.is_over, true);

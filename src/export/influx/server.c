@@ -8,6 +8,7 @@
  * endpoint does not exist, the version 1 API is tried the same way, and a database named after the
  * bucket is created if missing.
  */
+#include "base/clock.h"
 #include "export/influx/influx.h"
 
 #include <stdio.h>
@@ -20,13 +21,6 @@ enum {
     MAX_MESSAGE = 240,
     TICK_MS = 20,
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* The reason in an error response: {"message": ...} or {"error": ...}, otherwise its first line. */
 static void server_message(const struct http_response *answer, char message[static MAX_MESSAGE])
@@ -110,15 +104,13 @@ static int64_t wait_ms(const struct http_response *answer, unsigned attempt)
     if (answer->outcome == HTTP_COMPLETED && answer->retry_after_s > 0)
         return (int64_t)answer->retry_after_s * 1000;
     int64_t wait = attempt < 6 ? FIRST_WAIT_MS << attempt : MAX_WAIT_MS;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return wait / 2 + now.tv_nsec / 1000 % (wait / 2 + 1);
+    return wait / 2 + clock_monotonic_ns() / 1000 % (wait / 2 + 1);
 }
 
 static void sleep_until(const struct influx *influx, int64_t until_ms)
 {
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    while (now_ms() < until_ms && !atomic_load(&influx->is_aborted))
+    while (clock_monotonic_ms() < until_ms && !atomic_load(&influx->is_aborted))
         nanosleep(&tick, NULL);
 }
 
@@ -136,10 +128,10 @@ static bool post_with_retries(struct influx *influx, struct http *http,
                               struct http_request *request, bool is_first,
                               struct http_response *answer, struct error *err)
 {
-    int64_t end_ms = now_ms() + (int64_t)influx->options.timeout_s * 1000;
+    int64_t end_ms = clock_monotonic_ms() + (int64_t)influx->options.timeout_s * 1000;
     for (unsigned attempt = 0;; attempt++) {
         char reason[HTTP_MAX_REASON];
-        int64_t left = end_ms - now_ms();
+        int64_t left = end_ms - clock_monotonic_ms();
         request->timeout_ms = left > 1 ? (unsigned)left : 1;
         http_post(http, request, answer);
         if (!is_transient(answer))
@@ -148,12 +140,12 @@ static bool post_with_retries(struct influx *influx, struct http *http,
         if (is_first && answer->outcome == HTTP_UNREACHABLE)
             return unreachable(reason, err);
         int64_t wait = wait_ms(answer, attempt);
-        if (now_ms() + wait >= end_ms)
+        if (clock_monotonic_ms() + wait >= end_ms)
             return error_set(
                 err, "influxdb accepted no data for %lu s: %s; --db-timeout sets how long to retry",
                 influx->options.timeout_s, reason);
         notify_wait(influx, reason, wait);
-        sleep_until(influx, now_ms() + wait);
+        sleep_until(influx, clock_monotonic_ms() + wait);
         if (atomic_load(&influx->is_aborted))
             return error_set(err, "%s", "");
     }

@@ -8,19 +8,9 @@
 static const struct {
     uint32_t columns, differences;
 } layouts[GPU_TABLES] = {
-    [GPU_KERNELS] = {7, 1u << 0 | 1u << 4 | 1u << 5},
-    [GPU_COPIES] = {13, 1u << 0 | 1u << 8 | 1u << 9},
-    [GPU_FILLS] = {9, 1u << 0 | 1u << 6 | 1u << 7},
-    [GPU_CALLS] = {6, 1u << 0 | 1u << 4},
-    [GPU_WAITS] = {7, 1u << 0 | 1u << 6},
-    [GPU_GRAPHS] = {5, 1u << 0 | 1u << 4},
-    [GPU_OVERHEADS] = {5, 1u << 0},
-    [GPU_NODES] = {6, 1u << 0 | 1u << 1},
-    [GPU_WINDOWS] = {2, 1u << 0},
-    [GPU_ALLOCATIONS] = {12, 1u << 0 | 1u << 4 | 1u << 7 | 1u << 8},
-    [GPU_POOLS] = {10, 1u << 0 | 1u << 4 | 1u << 9},
-    [GPU_COUNTERS] = {4, 1u << 0},
-    [GPU_SAMPLES] = {4, 1u << 0},
+#define X(table, field, columns, differences) [GPU_##table] = {columns, differences},
+#include "capture/cuda/gpu_trace.def"
+#undef X
 };
 
 enum { LONGEST_CHAIN = 16, MOST_FIELDS = 16 };

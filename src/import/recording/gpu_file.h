@@ -46,19 +46,9 @@ struct gpu_file {
 
 /* Activities; numbers are the fields of GpuTrace. */
 enum gpu_table {
-    GPU_KERNELS = 7,
-    GPU_COPIES,
-    GPU_FILLS,
-    GPU_CALLS,
-    GPU_WAITS,
-    GPU_GRAPHS,
-    GPU_OVERHEADS,
-    GPU_NODES,
-    GPU_WINDOWS = 16,
-    GPU_ALLOCATIONS,
-    GPU_POOLS,
-    GPU_COUNTERS,
-    GPU_SAMPLES = 21,
+#define X(table, field, columns, differences) GPU_##table = field,
+#include "capture/cuda/gpu_trace.def"
+#undef X
     GPU_TABLES
 };
 enum { GPU_COLUMNS = 13 };

@@ -2,8 +2,6 @@
  * Recordings: passes over the events of a process. The first collects starts and stops; later ones
  * know each event's time and lane, and count or push it.
  */
-#include "import/recording/gpu.h"
-#include "import/recording/gpu_pass.h"
 #include "import/recording/recording_passes.h"
 
 #include <stdio.h>
@@ -483,11 +481,9 @@ bool recording_gather(struct recording *recording, uint32_t number, struct error
     return read_events(&pass, gather);
 }
 
-bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
-                    struct error *err)
+bool recording_take_events(struct recording *recording, uint32_t number, struct pusher *pusher,
+                           struct error *err)
 {
     struct pass pass = pass_of(recording, number, pusher, err);
-    const struct gpu_target target = {recording, number, pusher, err};
-    struct gpu *gpu = recording->processes.items[number].gpu;
-    return read_events(&pass, take_event) && read_usage(&pass) && (!gpu || gpu_take(gpu, &target));
+    return read_events(&pass, take_event) && read_usage(&pass);
 }

@@ -2,10 +2,20 @@
  * Recordings: opens the session files of libkymo, of one or more processes, as a source.
  */
 #include "import/recording/gpu.h"
+#include "import/recording/gpu_pass.h"
 #include "import/recording/hlo_dump.h"
 #include "import/recording/recording_passes.h"
 
 #include <unistd.h>
+
+static bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
+                           struct error *err)
+{
+    const struct gpu_target target = {recording, number, pusher, err};
+    struct gpu *gpu = recording->processes.items[number].gpu;
+    return recording_take_events(recording, number, pusher, err) &&
+           (!gpu || gpu_take(gpu, &target));
+}
 
 static bool read_process(struct record_source *base, uint32_t number, struct pusher *pusher,
                          struct error *err)

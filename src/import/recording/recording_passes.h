@@ -182,7 +182,7 @@ void nccl_args(const struct known_keys *keys, struct pusher *pusher, const struc
 /* The passes over the events and samples of one process. */
 bool recording_gather(struct recording *recording, uint32_t number, struct error *err);
 /* Counts them, or pushes them when there is a pusher. */
-bool recording_take(struct recording *recording, uint32_t number, struct pusher *pusher,
-                    struct error *err);
+bool recording_take_events(struct recording *recording, uint32_t number, struct pusher *pusher,
+                           struct error *err);
 
 #endif

@@ -338,12 +338,6 @@ static bool xplane_cut_off(const struct xplane_file *file, const struct pb_reade
     return xplane_damaged(file, failed->at, failed->problem, err);
 }
 
-bool xplane_is_within(const struct xplane_source *source, const char *path, struct error *err)
-{
-    return catalog_check(&source->source.catalog, source->lines.count - source->laid_out, path,
-                         err);
-}
-
 /* The host's name comes after the planes that need it, so the file is scanned once for it first. A
  * limit that was exceeded is reported instead of the damage it looks like. */
 bool xplane_layout(struct xplane_source *source, uint32_t file, const char *label,

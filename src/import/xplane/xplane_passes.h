@@ -111,7 +111,12 @@ struct xplane_source {
 };
 
 /* Whether all planes and lines so far are within the limits on what a file may declare. */
-bool xplane_is_within(const struct xplane_source *source, const char *path, struct error *err);
+static inline bool xplane_is_within(const struct xplane_source *source, const char *path,
+                                    struct error *err)
+{
+    return catalog_check(&source->source.catalog, source->lines.count - source->laid_out, path,
+                         err);
+}
 
 /* Part of the first pass: converts a file's lines that are not laid out yet to lanes and chunks.
  * Fails without a problem of the reader when there are too many. */

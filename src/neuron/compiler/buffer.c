@@ -100,3 +100,16 @@ void buffer_release(struct emit *emit, struct buffer *buffer)
     buffer->next = emit->free_buffers;
     emit->free_buffers = buffer;
 }
+
+struct operand plain_operand(const struct buffer *buffer, enum dtype dtype, uint32_t partitions,
+                             uint32_t elements)
+{
+    return (struct operand){
+        .memory = buffer->memory,
+        .dtype = (uint8_t)dtype,
+        .partitions = (uint8_t)partitions,
+        .offset = buffer->offset,
+        .step = {0, 0, 0, 1},
+        .size = {1, 1, 1, elements},
+    };
+}

@@ -74,7 +74,7 @@ const uint8_t *graph_weight(struct graph *graph, struct fields *fields, const st
 /* graph_ops.c, graph_layers.c: the value of an operation; IR_NONE after a failure. */
 uint32_t graph_op(struct graph *graph, const char *op);
 bool graph_layer_op(struct graph *graph, const char *op, uint32_t *value);
-/* Whether the operation has that many operands. */
+/* graph_operands.c: whether the operation has that many operands. */
 bool takes(struct graph *graph, uint32_t low, uint32_t high);
 /* Both with the same shape, as NumPy broadcasts. */
 void broadcast_pair(struct graph *graph, uint32_t *a, uint32_t *b);

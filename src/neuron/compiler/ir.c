@@ -226,13 +226,13 @@ static bool is_comparison(enum alu alu)
     return alu >= ALU_EQUAL && alu <= ALU_GREATER_EQUAL;
 }
 
-static bool is_of_bits(enum alu alu)
+bool ir_is_of_bits(enum alu alu)
 {
     return alu >= ALU_AND && alu <= ALU_SHIFT_RIGHT_ARITHMETIC;
 }
 
 /* Sums and products of booleans are OR and AND, as in HLO. */
-static enum alu boolean_alu(enum alu alu)
+enum alu ir_boolean_alu(enum alu alu)
 {
     if (alu == ALU_ADD || alu == ALU_MAX)
         return ALU_OR;
@@ -251,10 +251,10 @@ uint32_t ir_binary(struct ir *ir, enum alu alu, uint32_t a, uint32_t b)
         type.is_bool != other->is_bool)
         return ir_fail(ir, "%s of %s and %s", alu_name(alu), ir_type_text(&type, left),
                        ir_type_text(other, right));
-    if (is_of_bits(alu) && ir_is_float(&type))
+    if (ir_is_of_bits(alu) && ir_is_float(&type))
         return ir_fail(ir, "%s takes integers, not %s", alu_name(alu), dtype_name(type.dtype));
     if (type.is_bool)
-        alu = boolean_alu(alu);
+        alu = ir_boolean_alu(alu);
     if (is_comparison(alu))
         type = ir_with_dtype(type, DTYPE_UINT8, true);
     ir_add(ir, IR_BINARY, type, 2, args)->operation = (uint8_t)alu;
@@ -299,59 +299,4 @@ uint32_t ir_convert(struct ir *ir, uint32_t value, enum dtype dtype, bool is_boo
         return ir_with_number(ir, ALU_NOT_EQUAL, value, 0);
     ir_add(ir, IR_CONVERT, ir_with_dtype(type, dtype, false), 1, &value);
     return ir->failed ? IR_NONE : IR_LAST(ir);
-}
-
-uint32_t ir_iota(struct ir *ir, struct ir_type type, uint32_t axis)
-{
-    if (ir->failed)
-        return IR_NONE;
-    if (axis >= type.rank)
-        return ir_fail(ir, "iota along dimension %u of a tensor of rank %u", axis, type.rank);
-    if (type.is_bool)
-        return ir_fail(ir, "iota of booleans");
-    ir_add(ir, IR_IOTA, ir_make_type(type.dtype, 1, &type.size[axis]), 0, NULL);
-    uint8_t axes[1] = {(uint8_t)axis};
-    return ir_broadcast(ir, ir->failed ? IR_NONE : IR_LAST(ir), type, axes);
-}
-
-/* Booleans are reduced by the equivalent of the operation on 0 and 1. A reduction over dimensions
- * of size 1 is only a reshape. */
-uint32_t ir_reduce(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask)
-{
-    if (!ir_usable(ir, 1, &value))
-        return IR_NONE;
-    struct ir_type from = *ir_type_of(ir, value);
-    if (mask >> from.rank)
-        return ir_fail(ir, "reduction over a dimension that a tensor of rank %u does not have",
-                       from.rank);
-    if (from.is_bool)
-        alu = boolean_alu(alu);
-    if (is_of_bits(alu) && ir_is_float(&from))
-        return ir_fail(ir, "reduction by %s takes integers, not %s", alu_name(alu),
-                       dtype_name(from.dtype));
-    struct ir_type type = from;
-    type.rank = 0;
-    uint64_t reduced = 1;
-    for (uint32_t i = 0; i < from.rank; i++)
-        if (mask >> i & 1)
-            reduced *= from.size[i];
-        else
-            type.size[type.rank++] = from.size[i];
-    if (reduced == 1)
-        return ir_reshape(ir, value, type.rank, type.size);
-    struct ir_node *node = ir_add(ir, IR_REDUCE, type, 1, &value);
-    node->operation = (uint8_t)alu;
-    node->mask = mask;
-    return ir->failed ? IR_NONE : IR_LAST(ir);
-}
-
-uint32_t ir_reduce_kept(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask)
-{
-    if (!ir_usable(ir, 1, &value))
-        return IR_NONE;
-    struct ir_type type = *ir_type_of(ir, value);
-    for (uint32_t i = 0; i < type.rank; i++)
-        if (mask >> i & 1)
-            type.size[i] = 1;
-    return ir_reshape(ir, ir_reduce(ir, alu, value, mask), type.rank, type.size);
 }

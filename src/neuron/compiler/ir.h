@@ -135,6 +135,8 @@ uint32_t ir_transpose(struct ir *ir, uint32_t value, const uint8_t *axes);
 /* size elements from start on, by step, which may be negative. */
 uint32_t ir_slice(struct ir *ir, uint32_t value, const int64_t *start, const int64_t *step,
                   const uint32_t *size);
+bool ir_is_of_bits(enum alu alu);
+enum alu ir_boolean_alu(enum alu alu); /* what the operation is for booleans */
 uint32_t ir_reduce(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask);
 /* The same, with reduced dimensions kept as 1. */
 uint32_t ir_reduce_kept(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask);

@@ -87,7 +87,7 @@ bool domain_split(struct tiles *tiles, uint64_t *rest);
 /* After domain_split: the part that was left out. */
 void domain_take_rest(struct tiles *tiles, uint64_t rest);
 
-/* tiles.c */
+/* tile_load.c */
 /* A value gets its storage when it is first loaded or stored. */
 struct storage *place_storage(struct tiles *tiles, const struct place *place);
 /* Offset, in elements, of the box's corner. */
@@ -100,6 +100,8 @@ struct operand tile_operand(const struct tile *tile, const struct box *box, bool
 enum engine less_busy(const struct lower *lower);
 
 /* Lets go of an operand after its use. */
+void ref_done(struct tiles *tiles, struct ref ref);
+void tile_drop(struct lower *lower, struct tile *tile);
 const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
 /* compute.c: emits the member's instructions for a box; its tile has a buffer. */
 void compute_member(struct tiles *tiles, struct member *member, const struct box *box);

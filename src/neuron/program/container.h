@@ -19,8 +19,14 @@ bool header_decode(struct neff_header *header, const uint8_t *bytes, size_t size
 
 /* Appends the JSON members to a tar archive. */
 void members_add(struct output *archive, const struct neff_source *source);
-/* The number of multiplications in hlo_stats.json; 0 if it is missing. */
-bool members_read_stats(const struct neff *neff, uint64_t *mac_count, struct error *err);
+/* A whole number that is not negative; 0 for anything else. */
+uint64_t member_number(const struct json_value *value);
+/* Fills the error with what the reader met, and returns false. */
+bool member_damaged(const char *path, const char *member, const struct json_reader *in,
+                    struct error *err);
+/* The number of multiplications in hlo_stats.json; 0 if it is missing (NULL). */
+bool member_read_stats(const char *path, const struct neff_member *member, uint64_t *mac_count,
+                       struct error *err);
 /* For messages. */
 const char *neff_path(const struct neff *neff);
 

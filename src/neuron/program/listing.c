@@ -3,37 +3,6 @@
  */
 #include "neuron/program/container.h"
 
-static bool damaged(const struct neff *neff, const char *member, const struct json_reader *in,
-                    struct error *err)
-{
-    return error_in_file(err, neff_path(neff), "%s: %s", member, in->problem);
-}
-
-/* A whole number that is not negative; 0 for anything else. */
-static uint64_t number_of(const struct json_value *value)
-{
-    struct json_reader in = json_read(value->text);
-    struct json_number number;
-    bool fits = value->kind == JSON_NUMBER && json_read_number(&in, &number) && number.is_whole &&
-                !number.is_negative && !number.is_rounded;
-    return fits ? number.digits : 0;
-}
-
-bool members_read_stats(const struct neff *neff, uint64_t *mac_count, struct error *err)
-{
-    const struct neff_member *member = neff_find(neff, "hlo_stats.json");
-    *mac_count = 0;
-    if (!member)
-        return true;
-    struct json_reader in = json_read((struct text){(const char *)member->data, member->size});
-    struct json_value key, value;
-    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
-        if (json_read_key(&in, &key) && json_read_value(&in, &value) &&
-            text_equal(key.text, TEXT("HloMacCount")))
-            *mac_count = number_of(&value);
-    return in.problem ? damaged(neff, member->name, &in, err) : true;
-}
-
 struct lists {
     ARRAY(struct neff_variable) variables;
     ARRAY(struct neff_queue) queues;
@@ -88,7 +57,7 @@ static void add_variable(struct lists *lists, const struct json_value *name, str
         if (text_equal(key.text, TEXT("type")))
             item.type = string_of(lists->arena, &value);
         else if (text_equal(key.text, TEXT("size")))
-            item.size = number_of(&value);
+            item.size = member_number(&value);
         else if (text_equal(key.text, TEXT("dtype")))
             item.dtype = string_of(lists->arena, &value);
         else if (text_equal(key.text, TEXT("file_name")))
@@ -112,7 +81,7 @@ static void add_queue(struct lists *lists, const struct json_value *name, struct
         else if (text_equal(key.text, TEXT("owner")))
             item.owner = string_of(lists->arena, &value);
         else if (text_equal(key.text, TEXT("num_queues")))
-            item.rings = number_of(&value);
+            item.rings = member_number(&value);
     }
     *array_push(&lists->queues) = item;
 }
@@ -158,7 +127,8 @@ bool neff_list(const struct neff *neff, struct neff_listing *listing, struct err
             continue;
         lists.graph = arena_copy_text(&listing->arena, name.data, name.size - end.size);
         struct json_reader in = json_read((struct text){(const char *)member->data, member->size});
-        ok = read_definition(&lists, &in) || damaged(neff, member->name, &in, err);
+        ok =
+            read_definition(&lists, &in) || member_damaged(neff_path(neff), member->name, &in, err);
     }
     listing->variables = lists.variables.items;
     listing->variable_count = lists.variables.count;

@@ -124,7 +124,8 @@ static bool parse(struct neff *neff, const void *bytes, size_t size, struct erro
 {
     return header_decode(&neff->info.header, bytes, size, neff->path, err) &&
            read_archive(neff, bytes, err) && read_programs(neff, err) &&
-           members_read_stats(neff, &neff->info.mac_count, err);
+           member_read_stats(neff->path, neff_find(neff, "hlo_stats.json"), &neff->info.mac_count,
+                             err);
 }
 
 static struct neff *new_neff(const char *path)

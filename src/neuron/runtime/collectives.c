@@ -3,6 +3,7 @@
  * with nrta_cc_schedule.
  */
 #include "base/base.h"
+#include "base/clock.h"
 #include "capture/neuron/trace.h"
 #include "neuron/runtime/execute.h"
 #include "neuron/runtime/tensor.h"
@@ -265,14 +266,14 @@ static NRT_STATUS run(struct request *request)
                         .count = cc->world_size};
     uint64_t id = trace_next_id();
     trace_event(EVENT_cc_running, cc->vnc->index, TRACE_START, id, kymo_uint("rank_id", cc->rank),
-                kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, monotonic_ns())));
+                kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, clock_monotonic_ns())));
     rank_begin(&rank);
     bool ok = true;
     for (size_t i = 0; ok && i < cc->tensor_count; i++)
         ok = exchange_tensor(cc, &rank, i);
     rank_end(&rank, !ok);
     trace_event(EVENT_cc_running, cc->vnc->index, TRACE_STOP, id,
-                kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, monotonic_ns())));
+                kymo_uint("nc_timestamp_ns", vnc_clock_ns(cc->vnc, clock_monotonic_ns())));
     for (size_t i = 0; ok && i < cc->tensor_count; i++)
         tensor_completed(cc->out[i].tensor);
     return ok ? NRT_SUCCESS : NRT_EXEC_HW_ERR_COLLECTIVES;

@@ -3,8 +3,8 @@
  */
 #include "neuron/runtime/device_trace.h"
 
+#include "base/clock.h"
 #include "capture/neuron/trace.h"
-#include "capture/recorder/wall_clock.h"
 
 uint64_t device_ns(uint64_t ticks)
 {
@@ -101,7 +101,7 @@ void device_trace_end(struct device_trace *trace, const struct core_result *resu
 
 void device_trace_sync_point(const struct vnc *vnc, uint64_t execution)
 {
-    int64_t now = monotonic_ns();
+    int64_t now = clock_monotonic_ns();
     trace_event_at(EVENT_timestamp_sync_point, vnc->index, TRACE_POINT, 0, now,
                    kymo_uint("exec_id", execution),
                    kymo_int("cpu_timestamp_ns", clock_epoch_ns() + now),

@@ -5,8 +5,8 @@
 #include "neuron/runtime/execute.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "capture/neuron/trace.h"
-#include "capture/recorder/wall_clock.h"
 #include "neuron/runtime/device_trace.h"
 #include "neuron/runtime/profile.h"
 #include "neuron/runtime/tensor.h"
@@ -200,7 +200,7 @@ static void *run_part(void *argument)
 static void wait_until(int64_t time_ns)
 {
     enum { SLICE_NS = 10000000 };
-    for (int64_t left; (left = time_ns - monotonic_ns()) > 0 && !runtime_is_closing();) {
+    for (int64_t left; (left = time_ns - clock_monotonic_ns()) > 0 && !runtime_is_closing();) {
         struct timespec slice = {.tv_nsec = left < SLICE_NS ? left : SLICE_NS};
         nanosleep(&slice, NULL);
     }
@@ -228,7 +228,7 @@ static NRT_STATUS finish_parts(struct execution *execution, struct part *parts, 
     for (uint32_t i = 0; i < count; i++)
         longest = parts[i].result.ticks > longest ? parts[i].result.ticks : longest;
     wait_until(start_ns + (int64_t)device_ns(longest));
-    int64_t end_ns = monotonic_ns();
+    int64_t end_ns = clock_monotonic_ns();
     NRT_STATUS status = NRT_SUCCESS;
     for (uint32_t i = 0; i < count; i++) {
         device_trace_end(&parts[i].trace, &parts[i].result, end_ns);
@@ -267,7 +267,7 @@ static NRT_STATUS run_once(struct execution *execution)
         core_of(model->vnc, i);
     }
     pthread_t second;
-    int64_t start_ns = monotonic_ns();
+    int64_t start_ns = clock_monotonic_ns();
     bool is_parallel = count > 1 && pthread_create(&second, NULL, run_part, &parts[1]) == 0;
     run_part(&parts[0]);
     if (is_parallel)
@@ -303,7 +303,7 @@ static void switch_model(struct execution *execution)
 {
     struct vnc *vnc = execution->model->vnc;
     if (vnc->last_model != execution->model->id) {
-        int64_t now = monotonic_ns();
+        int64_t now = clock_monotonic_ns();
         trace_event_at(EVENT_nrt_model_switch, vnc->index, TRACE_POINT, 0, now,
                        kymo_uint("exec_id", execution->id),
                        kymo_uint("model_id", execution->model->id),

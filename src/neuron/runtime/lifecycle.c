@@ -1,78 +1,19 @@
 /*
- * From nrt_init to nrt_close: the machine, its cores, and which calls are under way.
+ * nrt_init and nrt_close: opens and closes what the other files of this folder have.
  */
 #include "base/base.h"
 #include "capture/neuron/trace.h"
-#include "capture/recorder/wall_clock.h"
 #include "neuron/runtime/execute.h"
 #include "neuron/runtime/profile.h"
 #include "neuron/runtime/ranks.h"
+#include "neuron/runtime/state.h"
 #include "neuron/runtime/tensor.h"
 
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum state { BEFORE_INIT, READY, CLOSING, CLOSED };
-
-struct settings settings;
-struct vnc vncs[CORES_MAX];
-
-static _Atomic enum state state;
-static atomic_uint calls; /* between runtime_enter and runtime_leave */
-pthread_mutex_t lifecycle_lock = PTHREAD_MUTEX_INITIALIZER; /* of the state and the lock file */
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
-static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t calls_ended = PTHREAD_COND_INITIALIZER;
-static int lock_file = -1;
-static bool has_forked; /* from a process that used the runtime */
-
-int64_t monotonic_ns(void)
-{
-    return clock_now_ns(CLOCK_MONOTONIC);
-}
-
-NRT_STATUS runtime_enter(void)
-{
-    atomic_fetch_add(&calls, 1);
-    enum state now = state;
-    if (now == READY)
-        return NRT_SUCCESS;
-    runtime_leave();
-    return now == BEFORE_INIT ? NRT_UNINITIALIZED : NRT_CLOSED;
-}
-
-void runtime_leave(void)
-{
-    if (atomic_fetch_sub(&calls, 1) == 1 && state == CLOSING) {
-        pthread_mutex_lock(&calls_lock);
-        pthread_cond_broadcast(&calls_ended);
-        pthread_mutex_unlock(&calls_lock);
-    }
-}
-
-bool runtime_has_forked(void)
-{
-    return has_forked;
-}
-
-bool runtime_is_closing(void)
-{
-    return state == CLOSING;
-}
 
 /* ---- Cores --------------------------------------------------------------------------------- */
-
-struct vnc *vnc_at(int64_t index)
-{
-    return index >= 0 && index < settings.row.count ? &vncs[index] : NULL;
-}
-
-/* Devices count from when they were reset, each at a time of its own. */
-uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t time_ns)
-{
-    return (uint64_t)time_ns + (uint64_t)(vnc->logical + 1) * 1000000007;
-}
 
 /* Cores that share a stack: the visible ones, or those of the whole job. */
 static uint32_t cores_on_stack(uint32_t chip, uint32_t stack, uint32_t per_stack)
@@ -119,23 +60,10 @@ static bool take_cores(struct settings *from)
     const struct cores_machine machine = {from->instance->name, from->node, from->logical_size,
                                           from->total};
     enum cores_claim claim = from->job.count > 0 ? CORES_OF_RESERVED : CORES_OWN;
-    lock_file = cores_take(&machine, claim, from->any, &from->row, &err);
-    if (lock_file < 0)
+    lifecycle.lock_file = cores_take(&machine, claim, from->any, &from->row, &err);
+    if (lifecycle.lock_file < 0)
         rt_error(RT_TDRV, "%s", error_line(&err, line));
-    return lock_file >= 0;
-}
-
-/* The child has neither the threads nor the cores, and nothing closes what another thread was
- * closing. */
-void runtime_forked(void)
-{
-    if (state == READY || state == CLOSING) {
-        state = BEFORE_INIT;
-        has_forked = true;
-        close(lock_file);
-        lock_file = -1;
-    }
-    calls = 0;
+    return lifecycle.lock_file >= 0;
 }
 
 /* ---- Init and close ------------------------------------------------------------------------ */
@@ -143,7 +71,7 @@ void runtime_forked(void)
 /* With the lock held: init and close take turns. Waits without it, so that fork need not. */
 static void wait_for_turn(void)
 {
-    while (state == CLOSING)
+    while (lifecycle.phase == RUNTIME_CLOSING)
         pthread_cond_wait(&closed, &lifecycle_lock);
 }
 
@@ -153,10 +81,11 @@ static NRT_STATUS init(nrt_framework_type_t framework)
     if (framework <= NRT_FRAMEWORK_TYPE_INVALID || framework > NRT_FRAMEWORK_TYPE_PRECHECK)
         return NRT_INVALID;
     rt_log_configure();
-    if (state == READY || has_forked) {
-        rt_error(RT_NRT, has_forked ? "a process that was forked from one that called nrt_init "
-                                      "cannot use the runtime"
-                                    : "nrt_init was called twice");
+    if (lifecycle.phase == RUNTIME_READY || lifecycle.has_forked) {
+        rt_error(RT_NRT, lifecycle.has_forked
+                             ? "a process that was forked from one that called nrt_init "
+                               "cannot use the runtime"
+                             : "nrt_init was called twice");
         return NRT_FAILURE;
     }
     struct settings read;
@@ -173,7 +102,7 @@ static NRT_STATUS init(nrt_framework_type_t framework)
             settings.instance->name, settings.row.first,
             settings.row.first + settings.row.count - 1, settings.total, settings.logical_size,
             settings.compute ? "" : ", timing alone");
-    state = READY;
+    lifecycle.phase = RUNTIME_READY;
     return NRT_SUCCESS;
 }
 
@@ -193,24 +122,10 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, cons
     return status;
 }
 
-/* New calls are refused; those under way end soon. */
-static void wait_for_calls(void)
+static void wake_all(void)
 {
-    execute_cancel(true);
     ranks_wake();
     tensors_wake();
-    pthread_mutex_lock(&calls_lock);
-    while (calls > 0) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++; /* a call may have begun to wait after it was woken */
-        pthread_cond_clockwait(&calls_ended, &calls_lock, CLOCK_MONOTONIC, &until);
-        pthread_mutex_unlock(&calls_lock);
-        ranks_wake();
-        tensors_wake();
-        pthread_mutex_lock(&calls_lock);
-    }
-    pthread_mutex_unlock(&calls_lock);
 }
 
 /* False when there is nothing to close. */
@@ -218,9 +133,9 @@ static bool begin_close(void)
 {
     pthread_mutex_lock(&lifecycle_lock);
     wait_for_turn();
-    bool is_ready = state == READY;
+    bool is_ready = lifecycle.phase == RUNTIME_READY;
     if (is_ready)
-        state = CLOSING;
+        lifecycle.phase = RUNTIME_CLOSING;
     pthread_mutex_unlock(&lifecycle_lock);
     return is_ready;
 }
@@ -228,10 +143,10 @@ static bool begin_close(void)
 static void end_close(void)
 {
     pthread_mutex_lock(&lifecycle_lock);
-    cores_give_back(lock_file);
-    lock_file = -1;
+    cores_give_back(lifecycle.lock_file);
+    lifecycle.lock_file = -1;
     settings.row.count = 0;
-    state = CLOSED;
+    lifecycle.phase = RUNTIME_CLOSED;
     pthread_cond_broadcast(&closed);
     pthread_mutex_unlock(&lifecycle_lock);
 }
@@ -243,7 +158,8 @@ void nrt_close(void)
         return;
     uint64_t id = trace_next_id();
     trace_event(EVENT_nrt_close, TRACE_NO_CORE, TRACE_START, id);
-    wait_for_calls();
+    execute_cancel(true);
+    runtime_wait_for_calls(wake_all);
     for (uint32_t i = 0; i < settings.row.count; i++)
         close_vnc(&vncs[i]);
     profiles_close();

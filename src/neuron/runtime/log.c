@@ -3,6 +3,8 @@
  */
 #include "neuron/runtime/runtime.h"
 
+#include "base/clock.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,9 +71,8 @@ void rt_log(enum rt_level level, enum rt_component component, const char *functi
         syslog(priorities[level], "%s:%s %s", component_names[component], function, text);
         return;
     }
-    struct timespec now;
+    struct timespec now = clock_timespec(clock_wall_ns());
     struct tm utc;
-    clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(when, sizeof when, "%Y-%b-%d %H:%M:%S", &utc);
     int length = snprintf(line, sizeof line, "%s.%06ld %d:%ld %5s %4s:%-32s %s\n", when,

@@ -38,7 +38,6 @@ struct sink {
     uint32_t core;
 };
 
-pthread_mutex_t profiles_lock = PTHREAD_MUTEX_INITIALIZER;
 struct profiled { /* by nrt_profile_start */
     struct profiled *next;
     struct model *model; /* a reference */

@@ -9,6 +9,7 @@
 #include "neuron/runtime/ranks.h"
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "neuron/runtime/channels.h"
 #include "neuron/runtime/meetings.h"
 
@@ -436,11 +437,10 @@ static enum verdict meet(struct rank *rank, const struct exchange *exchange,
 enum exchange_result rank_exchange(struct rank *rank, const struct exchange *exchange,
                                    uint64_t *all_ready)
 {
-    struct timespec until;
+    struct timespec until = clock_after_ns(0);
     struct freed freed = {0};
     bool is_late = false;
     enum verdict verdict;
-    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += settings.timeout_s > 0 ? (time_t)settings.timeout_s : (time_t)INT32_MAX;
     pthread_mutex_lock(&lock);
     do /* once more, in the next epoch, when an earlier run turns out to have failed */

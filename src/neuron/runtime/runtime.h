@@ -91,7 +91,6 @@ extern struct vnc vncs[CORES_MAX];
 struct vnc *vnc_at(int64_t index);
 /* Time on the clock of a core's device. */
 uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t monotonic_ns);
-int64_t monotonic_ns(void);
 
 /* ---- Calls --------------------------------------------------------------------------------------
  */

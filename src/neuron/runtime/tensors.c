@@ -1,6 +1,7 @@
 /*
  * Tensors and their storages.
  */
+#include "base/clock.h"
 #include "neuron/runtime/tensor.h"
 
 #include "base/base.h"
@@ -411,7 +412,7 @@ enum { WARN_S = 30 };
 static bool wait_for_completions(struct tensor *tensor, int64_t until_ns, uint64_t expected)
 {
     while (tensor->completions < expected && !runtime_is_closing()) {
-        struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+        struct timespec until = clock_timespec(until_ns);
         if (pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) != 0)
             break;
     }
@@ -431,7 +432,7 @@ static NRT_STATUS check_completion(const nrt_tensor_t *handle, int64_t timeout_u
         object_put(&tensor->object);
         return NRT_FAILURE;
     }
-    int64_t now = monotonic_ns();
+    int64_t now = clock_monotonic_ns();
     int64_t longest = (INT64_MAX - now) / 1000;
     int64_t until = now + (timeout_us < longest ? timeout_us : longest) * 1000;
     pthread_mutex_lock(&lock);
@@ -441,8 +442,8 @@ static NRT_STATUS check_completion(const nrt_tensor_t *handle, int64_t timeout_u
         rt_warning(RT_NRT, "tensor %s: still waiting for completion %llu, there are %llu",
                    tensor->name, (unsigned long long)expected,
                    (unsigned long long)tensor->completions);
-        are_there =
-            wait_for_completions(tensor, monotonic_ns() + (int64_t)WARN_S * 1000000000, expected);
+        are_there = wait_for_completions(
+            tensor, clock_monotonic_ns() + (int64_t)WARN_S * 1000000000, expected);
     }
     pthread_mutex_unlock(&lock);
     object_put(&tensor->object);

@@ -3,6 +3,8 @@
  */
 #include "report/compare/compare.h"
 
+#include "base/percentile.h"
+
 #include <math.h>
 
 /* Of rows that cannot be tested, what differs by less is no change. */
@@ -270,7 +272,7 @@ static double median_duration(const struct diff_side *side)
     for (size_t i = 0; i < side->steps.count; i++)
         if (!side->steps.items[i].is_left_out)
             *array_push(&values) = side->steps.items[i].duration_ns;
-    double result = median(values.items, values.count);
+    double result = percentile_median(values.items, values.count);
     array_free(&values);
     return result;
 }

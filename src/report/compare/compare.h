@@ -104,7 +104,12 @@ extern const char *const significance_words[];
 const char *diff_note(const struct diff *diff);
 
 /* Whether a row is written, given how many of its kind and change were before it. */
-bool is_row_shown(const struct diff_options *options, const struct diff_row *row, size_t before);
+static inline bool is_row_shown(const struct diff_options *options, const struct diff_row *row,
+                                size_t before)
+{
+    return (options->kind == DIFF_KINDS || options->kind == row->kind) &&
+           (options->top == 0 || before < options->top);
+}
 
 void diff_write_text(const struct diff *diff, const struct diff_options *options,
                      struct output *out);

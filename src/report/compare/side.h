@@ -99,8 +99,6 @@ void add_step_row(struct diff_side *side, const char *name, uint32_t step, doubl
 /* What rows of a kind are told apart by. */
 void put_row_key(struct output *key, enum diff_kind kind, struct text name, struct text layer,
                  struct text shape);
-/* Sorts the values. */
-double median(double *values, size_t count);
 /* Marks the steps to leave out. */
 void leave_out_warmup(struct diff_side *side);
 

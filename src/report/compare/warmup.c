@@ -1,6 +1,7 @@
 /*
  * Steps to leave out: the first ones, while a program compiles, allocates and fills caches.
  */
+#include "base/percentile.h"
 #include "report/compare/side.h"
 
 #include <math.h>
@@ -14,18 +15,6 @@
 #define DEVIATIONS_PER_MAD 1.4826
 enum { MIN_STEPS = 4 };
 
-static bool is_less(const void *a, const void *b, const void *context)
-{
-    (void)context;
-    return *(const double *)a < *(const double *)b;
-}
-
-double median(double *values, size_t count)
-{
-    sort_items(values, count, sizeof *values, is_less, NULL);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 void leave_out_warmup(struct diff_side *side)
 {
     size_t count = side->steps.count;
@@ -35,10 +24,10 @@ void leave_out_warmup(struct diff_side *side)
     double *values = mem_zeroed(count, sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = side->steps.items[i].duration_ns;
-    double middle = median(values, count);
+    double middle = percentile_median(values, count);
     for (size_t i = 0; i < count; i++)
         values[i] = fabs(values[i] - middle);
-    double excess = MAX_DEVIATIONS * DEVIATIONS_PER_MAD * median(values, count);
+    double excess = MAX_DEVIATIONS * DEVIATIONS_PER_MAD * percentile_median(values, count);
     double limit = middle + fmax(excess, MIN_EXCESS * middle);
     for (size_t i = 0; i < count / 2 && side->steps.items[i].duration_ns > limit; i++) {
         side->steps.items[i].is_left_out = true;

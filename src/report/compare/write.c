@@ -6,12 +6,6 @@
 
 #include <math.h>
 
-bool is_row_shown(const struct diff_options *options, const struct diff_row *row, size_t before)
-{
-    return (options->kind == DIFF_KINDS || options->kind == row->kind) &&
-           (options->top == 0 || before < options->top);
-}
-
 void diff_write(const struct diff *diff, const struct diff_options *options, struct output *out)
 {
     switch (options->format) {

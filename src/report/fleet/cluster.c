@@ -1,5 +1,7 @@
 #include "report/fleet/cluster.h"
 
+#include "base/percentile.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,21 +28,14 @@ static const float *features_of(const struct cluster_input *input, size_t lane)
     return input->features + lane * input->width;
 }
 
-static int compare_floats(const void *a, const void *b)
-{
-    float left = *(const float *)a, right = *(const float *)b;
-    return (left > right) - (left < right);
-}
-
 /* The robust standard deviation of all features from 0. */
 static double noise_of(const struct cluster_input *input)
 {
     size_t count = input->lanes * input->width;
-    float *sizes = mem_alloc(count * sizeof *sizes);
+    double *sizes = mem_alloc(count * sizeof *sizes);
     for (size_t i = 0; i < count; i++)
-        sizes[i] = fabsf(input->features[i]);
-    qsort(sizes, count, sizeof *sizes, compare_floats);
-    double median = sizes[count / 2];
+        sizes[i] = fabs((double)input->features[i]);
+    double median = percentile_median(sizes, count);
     mem_free(sizes);
     return 1.4826 * median;
 }

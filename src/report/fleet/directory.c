@@ -1,6 +1,7 @@
 /*
  * Datasets: the file that marks one, ranks that are removed.
  */
+#include "base/directory.h"
 #include "base/wire/wire.h"
 #include "report/fleet/place.h"
 

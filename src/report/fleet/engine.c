@@ -3,6 +3,7 @@
  * later ones read as a table of its name. state.json, written last, says of which ranks they
  * were made.
  */
+#include "base/directory.h"
 #include "base/wire/wire.h"
 #include "report/fleet/damaged.h"
 #include "report/fleet/heatmap.h"
@@ -330,26 +331,14 @@ static bool open_results(struct fleet_analysis *analysis, struct error *err)
     return ok;
 }
 
-/* Creates the directories above the last slash, and the last. */
-static bool make_path(char *path)
-{
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        bool ok = mkdir(path, 0777) == 0 || errno == EEXIST || errno == EROFS || errno == EACCES;
-        *slash = '/';
-        if (!ok)
-            return false;
-    }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
-}
-
 /* In the dataset or, where that cannot be written to, below the workspace. */
 static bool choose_directory(struct fleet_analysis *analysis, const char *data_path,
                              struct error *err)
 {
     const char *escaped = analysis->files.folder + strlen("run=");
     char *directory = path_format("%s/_analysis/%s", analysis->dataset, escaped);
-    if (!make_path(directory) || access(directory, W_OK) != 0) {
+    struct error ignored;
+    if (!make_directories(directory, &ignored) || access(directory, W_OK) != 0) {
         char *workspace;
         mem_free(directory);
         if (!workspace_open(data_path, &workspace, err))
@@ -358,8 +347,7 @@ static bool choose_directory(struct fleet_analysis *analysis, const char *data_p
             path_format("%s/.fleet/%016" PRIx64 "/%s", workspace,
                         hash_content(analysis->dataset, strlen(analysis->dataset), 0), escaped);
         mem_free(workspace);
-        if (!make_path(directory)) {
-            error_in_file(err, directory, "cannot create: %s", strerror(errno));
+        if (!make_directories(directory, err)) {
             mem_free(directory);
             return false;
         }

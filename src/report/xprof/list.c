@@ -11,11 +11,6 @@ const struct xprof_tool *const xprof_tools[] = {
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
 
-const struct tool_column diagnostics_columns[2] = {
-    STRING("severity", "Severity", FOR_PROGRAMS),
-    STRING("message", "Message", FOR_PROGRAMS),
-};
-
 const char *const tool_groupings[] = {"program", "category", "provenance", "source", NULL};
 
 const struct xprof_tool *tool_find(const char *name)

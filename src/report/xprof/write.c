@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const struct tool_column diagnostics_columns[2] = {
+    STRING("severity", "Severity", FOR_PROGRAMS),
+    STRING("message", "Message", FOR_PROGRAMS),
+};
+
 typedef bool ask_function(struct sql_result **result, struct sql_connection *connection,
                           const char *query, struct error *err);
 

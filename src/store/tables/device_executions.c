@@ -87,12 +87,6 @@ void execution_tables_free(struct execution_tables *made)
     mem_free(made);
 }
 
-int64_t device_first_id(const struct device_at *at, uint32_t lane)
-{
-    return (int64_t)(at->maker->first_event[at->core->first_track + lane] +
-                     device_lane_first(at->core, at->number, lane));
-}
-
 static int64_t *instruction_ids(const struct device_at *at, enum engine engine)
 {
     size_t count = at->execution->instructions[engine].count;
@@ -153,34 +147,6 @@ static void free_ids(struct device_item_ids *ids)
         mem_free(ids->instructions[e]);
     mem_free(ids->blocks);
     mem_free(ids->collectives);
-}
-
-bool device_item_id(const struct device_at *at, struct device_item item, int64_t *id,
-                    uint32_t *table)
-{
-    const struct device_item_ids *ids = &at->ids;
-    const struct device_names *names = at->names;
-    switch ((enum device_item_kind)item.kind) {
-    case ITEM_INSTRUCTION:
-        *id = ids->instructions[item.engine][item.index];
-        *table = names->instruction_table;
-        return true;
-    case ITEM_TRANSFER:
-        *id = ids->blocks[at->execution->transfers.items[item.index].run];
-        *table = names->transfer_table;
-        return true;
-    case ITEM_BLOCK:
-        *id = ids->blocks[item.index];
-        *table = names->transfer_table;
-        return true;
-    case ITEM_COLLECTIVE:
-        *id = ids->collectives[item.index];
-        *table = names->collective_table;
-        return true;
-    case ITEM_NONE:
-        break;
-    }
-    return false;
 }
 
 /* All rows of an execution. */

@@ -245,6 +245,40 @@ struct device_at device_at_core(const struct profile_maker *maker, size_t number
                               .physical_core = header->core_in_logical};
 }
 
+int64_t device_first_id(const struct device_at *at, uint32_t lane)
+{
+    return (int64_t)(at->maker->first_event[at->core->first_track + lane] +
+                     device_lane_first(at->core, at->number, lane));
+}
+
+bool device_item_id(const struct device_at *at, struct device_item item, int64_t *id,
+                    uint32_t *table)
+{
+    const struct device_item_ids *ids = &at->ids;
+    const struct device_names *names = at->names;
+    switch ((enum device_item_kind)item.kind) {
+    case ITEM_INSTRUCTION:
+        *id = ids->instructions[item.engine][item.index];
+        *table = names->instruction_table;
+        return true;
+    case ITEM_TRANSFER:
+        *id = ids->blocks[at->execution->transfers.items[item.index].run];
+        *table = names->transfer_table;
+        return true;
+    case ITEM_BLOCK:
+        *id = ids->blocks[item.index];
+        *table = names->transfer_table;
+        return true;
+    case ITEM_COLLECTIVE:
+        *id = ids->collectives[item.index];
+        *table = names->collective_table;
+        return true;
+    case ITEM_NONE:
+        break;
+    }
+    return false;
+}
+
 bool fill_cores(struct profile_maker *maker, enum table_number table, device_put *put,
                 struct error *err)
 {

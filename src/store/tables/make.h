@@ -40,11 +40,15 @@ struct profile_maker {
     struct parquet_file files[TABLE_COUNT]; /* schema is NULL until a table has rows */
 };
 
+/* Creates a table's file if it is not there yet. */
+bool maker_open(struct profile_maker *maker, enum table_number table, struct error *err);
 /* Adds rows to a table as the row group with this number and clears them; does nothing without
  * rows. */
 bool maker_add(struct profile_maker *maker, enum table_number table,
                struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
                struct error *err);
+/* Writes the ends of all files, or removes them if something failed before: not ok. */
+bool maker_close(struct profile_maker *maker, bool ok, struct error *err);
 
 /* Tables with one row per event: events, kernels, copies, allocations, counters. */
 bool make_event_tables(struct profile_maker *maker, struct error *err);

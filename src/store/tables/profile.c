@@ -12,32 +12,6 @@
 
 enum { MAX_PATH = 4096 };
 
-static bool open_table(struct profile_maker *maker, enum table_number table, struct error *err)
-{
-    struct parquet_file *file = &maker->files[table];
-    bool ok = true;
-    pthread_mutex_lock(&maker->lock);
-    if (!file->schema) {
-        char path[MAX_PATH];
-        snprintf(path, sizeof path, "%s/%s.parquet", maker->directory, table_schemas[table].name);
-        ok = parquet_open(file, &table_schemas[table], path, err);
-    }
-    pthread_mutex_unlock(&maker->lock);
-    return ok;
-}
-
-bool maker_add(struct profile_maker *maker, enum table_number table,
-               struct parquet_encoder *encoder, struct rows *rows, uint64_t number,
-               struct error *err)
-{
-    if (rows_count(rows) == 0)
-        return true;
-    bool ok = open_table(maker, table, err) &&
-              parquet_add(&maker->files[table], encoder, rows, number, err);
-    rows_clear(rows);
-    return ok;
-}
-
 /* The catalog must not change while workers read it, so this comes first. */
 static void add_words(struct profile_maker *maker)
 {
@@ -361,19 +335,6 @@ static bool make_from_analysis(struct profile_maker *maker, struct error *err)
     return ok;
 }
 
-static bool close_tables(struct profile_maker *maker, bool ok, struct error *err)
-{
-    for (size_t i = 0; i < TABLE_COUNT; i++) {
-        if (!maker->files[i].schema)
-            continue;
-        if (ok)
-            ok = parquet_commit(&maker->files[i], err);
-        else
-            parquet_discard(&maker->files[i]);
-    }
-    return ok;
-}
-
 static bool make_summary(const struct profile_options *options, const struct profile_maker *maker,
                          struct error *err)
 {
@@ -405,10 +366,10 @@ bool profile_make(const struct profile_options *options, const struct analysis *
     device_names_make(&maker);
     assign_first_ids(&maker);
     /* Queries and importers expect these tables, even without rows. */
-    bool ok = open_table(&maker, TABLE_EVENTS, err) && open_table(&maker, TABLE_FINDINGS, err) &&
-              open_table(&maker, TABLE_EVIDENCE, err) && make_event_tables(&maker, err) &&
+    bool ok = maker_open(&maker, TABLE_EVENTS, err) && maker_open(&maker, TABLE_FINDINGS, err) &&
+              maker_open(&maker, TABLE_EVIDENCE, err) && make_event_tables(&maker, err) &&
               make_from_analysis(&maker, err);
-    ok = close_tables(&maker, ok, err) && make_summary(options, &maker, err);
+    ok = maker_close(&maker, ok, err) && make_summary(options, &maker, err);
     mem_free(maker.first_event);
     mem_free(maker.first_operation);
     mem_free(maker.first_run);

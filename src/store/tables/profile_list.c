@@ -1,6 +1,7 @@
 /*
  * Lists, removes and renames the profiles of a workspace.
  */
+#include "base/directory.h"
 #include "store/tables/paths.h"
 #include "store/tables/workspace.h"
 

@@ -3,6 +3,7 @@
  */
 #include "store/tables/workspace.h"
 
+#include "base/directory.h"
 #include "store/tables/paths.h"
 #include "store/tables/schema.h"
 
@@ -127,36 +128,6 @@ bool profile_find(const char *data_path, const char *name, char **directory, str
         return not_found(data_path, name, err);
     *directory = mem_copy_text(name, strlen(name));
     return true;
-}
-
-/* Returns 0 or an error number, the path then cut after the directory that could not be made. */
-static int make_each(char *path)
-{
-    for (char *at = path + 1; at;) {
-        at = strchr(at, '/');
-        if (at)
-            *at = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return errno;
-        if (at)
-            *at++ = '/';
-    }
-    return 0;
-}
-
-bool make_directories(const char *path, struct error *err)
-{
-    enum { TRIES = 100 }; /* others may remove one of them while it is empty */
-    char *copy = mem_copy_text(path, strlen(path));
-    int problem = make_each(copy);
-    for (int tries = 0; problem == ENOENT && tries < TRIES; tries++) {
-        strcpy(copy, path);
-        problem = make_each(copy);
-    }
-    bool ok =
-        problem == 0 || error_in_file(err, copy, "cannot create directory: %s", strerror(problem));
-    mem_free(copy);
-    return ok;
 }
 
 bool remove_profile_at(int parent, const char *name)

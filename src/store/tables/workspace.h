@@ -57,9 +57,6 @@ char *temporary_profile_begin(const char *parent, struct error *err);
 /* Removes the profile, if it was made, and its directory; frees the path. */
 void temporary_profile_end(char *path);
 
-/* Makes a directory and those above it that are missing. */
-bool make_directories(const char *path, struct error *err);
-
 /* Returns the descriptor of the lock file, or -1 with errno set; EWOULDBLOCK if another process
  * holds it. */
 int take_lock(const char *path);

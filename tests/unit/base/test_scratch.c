@@ -358,9 +358,7 @@ TEST(files_are_limited_by_the_size_of_the_input)
 static struct output whole_analysis(const char *capture_name)
 {
     char path[1024];
-    const char *here = __FILE__;
-    snprintf(path, sizeof path, "%.*s/../data/xplane/%s", (int)(strrchr(here, '/') - here), here,
-             capture_name);
+    snprintf(path, sizeof path, "%s/xplane/%s", KYMO_TEST_DATA, capture_name);
     struct capture capture;
     struct source *source;
     struct analysis analysis;

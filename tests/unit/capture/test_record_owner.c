@@ -1,6 +1,7 @@
 /*
  * The owner of a capture: alive, dead, or unknown.
  */
+#include "base/clock.h"
 #include "support.h"
 
 #include "capture/recorder/clock.h"
@@ -31,7 +32,7 @@ static struct ring_session *described(void)
 
 static void beat_ago(struct ring_session *session, int64_t ns)
 {
-    session->owner.heartbeat_ns = clock_now_ns(CLOCK_REALTIME) - ns;
+    session->owner.heartbeat_ns = clock_wall_ns() - ns;
 }
 
 TEST(a_process_is_identified_by_pid_and_start_time)

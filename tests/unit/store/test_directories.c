@@ -2,6 +2,7 @@
  * Directories that are made while another process removes those above them, empty ones, as ranks of
  * a dataset come and go.
  */
+#include "base/directory.h"
 #include "store/tables/store.h"
 
 #include "support.h"

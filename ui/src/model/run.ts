@@ -1,5 +1,6 @@
 // A run of many ranks: what the server tells about it, its address, and the picture of a measure over lanes and steps.
 import { oklch, type Rgb } from './palette'
+import { percentile } from './percentile'
 import { readLanes, TIMELINE_PLACES, type TimelinePlace } from './rankLanes'
 import { formatNs, readSpan, writeSpan, type Span } from './time'
 
@@ -231,9 +232,9 @@ export function robustRange(values: Float32Array): { low: number; high: number }
   }
   const every = Math.ceil(known.length / MAX_SORTED)
   const sorted = (every > 1 ? known.filter((_, i) => i % every === 0) : known).sort()
-  const median = sorted[sorted.length >> 1]!
+  const median = percentile(sorted, 0.5)
   const distances = sorted.map((value) => Math.abs(value - median)).sort()
-  const reach = 10 * 1.4826 * distances[distances.length >> 1]!
+  const reach = 10 * 1.4826 * percentile(distances, 0.5)
   if (reach === 0) return { low: least, high: most }
   return { low: Math.max(least, median - reach), high: Math.min(most, median + reach) }
 }

@@ -6,7 +6,7 @@
 uint32_t expand_unary(struct expand *expand, const struct typed_instruction *at,
                       const uint32_t *args)
 {
-    return ir_unary(expand->ir, expand_operation(at)->detail, args[0]);
+    return ir_unary(expand->ir, expand_operation(expand, at)->detail, args[0]);
 }
 
 uint32_t expand_negate(struct expand *expand, const struct typed_instruction *at,
@@ -19,7 +19,7 @@ uint32_t expand_negate(struct expand *expand, const struct typed_instruction *at
 uint32_t expand_binary(struct expand *expand, const struct typed_instruction *at,
                        const uint32_t *args)
 {
-    return fold_binary(expand->ir, expand_operation(at)->detail, args[0], args[1]);
+    return fold_binary(expand->ir, expand_operation(expand, at)->detail, args[0], args[1]);
 }
 
 uint32_t expand_compare(struct expand *expand, const struct typed_instruction *at,

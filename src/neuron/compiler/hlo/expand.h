@@ -40,6 +40,8 @@ struct scope {
 struct expand {
     struct ir *ir;
     struct typed_module *module;
+    const struct operation *operations; /* expand_operations */
+    uint32_t operation_count;
     struct frame *frame;
     uint32_t depth;
     uint64_t steps;
@@ -71,7 +73,11 @@ extern const uint32_t expand_operation_count;
 /* Fails with the instruction's name and position; returns IR_NONE. */
 uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
-const struct operation *expand_operation(const struct typed_instruction *at);
+const struct operation *expand_operation(const struct expand *expand,
+                                         const struct typed_instruction *at);
+/* Evaluates the frame's computation; the results are in `memory`. */
+bool expand_computation(struct expand *expand, struct frame *frame, const struct value *args,
+                        struct value *result, struct arena *memory);
 
 struct value expand_operand(const struct expand *expand, const struct typed_instruction *at,
                             uint32_t index);

@@ -3,6 +3,7 @@
  */
 #include "neuron/run/launch/launch.h"
 
+#include "base/clock.h"
 #include "neuron/run/launch/seats.h"
 
 #include <errno.h>
@@ -45,13 +46,6 @@ struct crew {
 };
 
 static int report = -1; /* of a worker: the pipe */
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- In a worker --------------------------------------------------------------------------- */
 
@@ -104,7 +98,7 @@ static void note_failure(struct crew *crew, const struct error *err, bool is_cau
     if (!crew->has_failed || (is_cause && !crew->has_cause))
         crew->error = *err;
     if (!crew->has_failed) {
-        crew->end_by_ms = now_ms() + GRACE_MS;
+        crew->end_by_ms = clock_monotonic_ms() + GRACE_MS;
         crew->signal = SIGTERM;
     }
     crew->has_failed = true;
@@ -212,7 +206,7 @@ static void signal_all(struct crew *crew)
         if (crew->children[i].id > 0)
             kill(crew->children[i].id, crew->signal);
     crew->signal = SIGKILL;
-    crew->end_by_ms = now_ms() + TERMINATE_MS;
+    crew->end_by_ms = clock_monotonic_ms() + TERMINATE_MS;
 }
 
 static void wait_for_all(struct crew *crew)
@@ -222,7 +216,7 @@ static void wait_for_all(struct crew *crew)
     while (crew->alive > 0) {
         for (uint32_t i = 0; i < count; i++)
             files[i] = (struct pollfd){.fd = crew->children[i].pipe, .events = POLLIN};
-        int64_t left = crew->has_failed ? crew->end_by_ms - now_ms() : -1;
+        int64_t left = crew->has_failed ? crew->end_by_ms - clock_monotonic_ms() : -1;
         if (crew->has_failed && left <= 0)
             signal_all(crew);
         else if (poll(files, count, (int)left) > 0)

@@ -1,6 +1,7 @@
 /*
  * What is worked out from times.
  */
+#include "base/percentile.h"
 #include "neuron/run/nccom/nccom.h"
 
 double nccom_average(const double *times, size_t count)
@@ -15,10 +16,7 @@ double nccom_percentile(const double *times, size_t count, double percent)
 {
     if (count == 0)
         return 0;
-    double place = percent / 100 * (double)(count - 1);
-    size_t below = (size_t)place;
-    size_t above = below + 1 < count ? below + 1 : below;
-    return times[below] + (times[above] - times[below]) * (place - (double)below);
+    return percentile_sorted(times, count, percent / 100);
 }
 
 double nccom_gb_per_s(uint64_t bytes, double us)

@@ -13,7 +13,6 @@ struct nrt_profile_continuous_options {
     char *output_dir; /* NULL: the default */
 };
 
-const struct device_profiler *device_profiler;
 struct lock profile_lock = LOCK_INITIALIZER;
 struct open_profile { /* started, not stopped */
     struct open_profile *next;

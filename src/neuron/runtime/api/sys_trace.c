@@ -1,10 +1,12 @@
 /*
  * nrt_sys_trace.h: configuration, start and stop, and fetching as JSON.
  */
-#include "neuron/runtime/api/json.h"
+#include "base/wire/wire.h"
 #include "neuron/runtime/api/lists.h"
 
+#include <math.h>
 #include <nrt/nrt_sys_trace.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,19 +143,103 @@ void nrt_sys_trace_fetch_options_set_nc_idx(nrt_sys_trace_fetch_options_t *optio
         options->core = nc_idx;
 }
 
+/* ---- Fetching ------------------------------------------------------------------------------ */
+
+/* The document, in memory that the program frees. Room is made before anything is written, so that
+ * running out of memory is reported: src/base would end the program. */
+struct document {
+    struct output out;
+    bool failed; /* out of memory; later writes are left out */
+};
+
+/* For that many bytes and the NUL behind them. */
+static bool make_room(struct document *document, size_t size)
+{
+    struct output *out = &document->out;
+    if (document->failed || size < out->capacity - out->size)
+        return !document->failed;
+    size_t capacity = out->capacity ? out->capacity : 4096;
+    while (capacity - out->size <= size && capacity <= SIZE_MAX / 4)
+        capacity *= 2;
+    char *grown = realloc(out->data, capacity);
+    if (grown) {
+        out->data = grown;
+        out->capacity = capacity;
+    }
+    document->failed = !grown;
+    return grown;
+}
+
+static void put_plain(struct document *document, const char *text)
+{
+    if (make_room(document, strlen(text)))
+        output_text(&document->out, text);
+}
+
+/* At most as large as this: each byte of a text may be escaped. */
+static size_t size_of_event(const struct rings_event *event)
+{
+    enum { FIXED = 512, NUMBER = JSON_DOUBLE_SIZE, ESCAPED = 6 };
+    size_t size = FIXED;
+    for (unsigned i = 0; i < event->count; i++) {
+        const char *text = event->kind[i] == KYMO_TEXT ? event->value[i].text : NULL;
+        size += NUMBER + ESCAPED * (event->key[i] ? strlen(event->key[i]) : sizeof "value");
+        size += text ? ESCAPED * strlen(text) : 0;
+    }
+    return size;
+}
+
+static void put_value(struct json *json, const struct rings_event *event, unsigned i)
+{
+    if (event->kind[i] == KYMO_INT)
+        json_int(json, event->value[i].i);
+    else if (event->kind[i] == KYMO_UINT)
+        json_uint(json, event->value[i].u);
+    else if (event->kind[i] == KYMO_DOUBLE && isfinite(event->value[i].d))
+        json_double(json, event->value[i].d);
+    else if (event->kind[i] == KYMO_TEXT && event->value[i].text)
+        json_text(json, text_of(event->value[i].text));
+    else
+        json_null(json);
+}
+
+static void put_event(struct output *out, const struct rings_event *event, uint32_t ring)
+{
+    struct json json;
+    json_begin(&json, out, false);
+    json_open(&json, '{');
+    json_put_text(&json, "event_type", text_of(event_type_name((enum event_type)event->type)));
+    if (event->phase != TRACE_POINT)
+        json_put_text(&json, "phase", event->phase == TRACE_START ? TEXT("start") : TEXT("stop"));
+    json_put_uint(&json, "tracking_id", event->tracking_id);
+    if (ring < RINGS_CORES)
+        json_put_uint(&json, "nc_idx", ring);
+    json_put_int(&json, "timestamp_ns", event->time_ns);
+    json_key(&json, "data");
+    json_open(&json, '{');
+    for (unsigned i = 0; i < event->count; i++) {
+        json_key(&json, event->key[i] ? event->key[i] : "value");
+        put_value(&json, event, i);
+    }
+    json_close(&json, '}');
+    json_close(&json, '}');
+}
+
 /* Takes a few events per lock acquisition, as programs wait for it. Events that arrive meanwhile
  * stay for the next fetch. Returns how many were taken. */
-static uint64_t write_ring(struct json *json, uint32_t ring, uint64_t max, const char **between)
+static uint64_t write_ring(struct document *document, uint32_t ring, uint64_t max,
+                           const char **between)
 {
     enum { CHUNK = 64 };
     struct rings_event events[CHUNK];
     uint64_t left = rings_waiting(ring), taken = 0;
     left = max && left > max ? max : left;
-    while (left > 0 && !json->failed) {
+    while (left > 0 && !document->failed) {
         size_t count = rings_take(ring, events, left < CHUNK ? (size_t)left : CHUNK);
         for (size_t i = 0; i < count; i++) {
-            trace_json_raw(json, *between);
-            trace_json_event(json, &events[i], ring);
+            put_plain(document, *between);
+            if (make_room(document, size_of_event(&events[i])))
+                put_event(&document->out, &events[i], ring);
             rings_event_free(&events[i]);
             *between = ",\n";
         }
@@ -172,31 +258,33 @@ NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
         return NRT_INVALID;
     if (!rings_are_running())
         return NRT_UNINITIALIZED;
-    struct json json = {0};
+    struct document document = {.out = {.fd = -1}};
+    char end[64];
     const char *between = "";
     uint64_t lost = 0, gone[RINGS] = {0};
-    trace_json_raw(&json, "{\"events\":[");
+    put_plain(&document, "{\"events\":[");
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         if (core != ALL_CORES && core != ring)
             continue;
         gone[ring] = rings_take_lost(ring);
         lost += gone[ring];
-        gone[ring] += write_ring(&json, ring, max, &between);
+        gone[ring] += write_ring(&document, ring, max, &between);
     }
-    trace_json_raw(&json, "],\"data_version\":2");
-    if (lost > 0) {
-        trace_json_raw(&json, ",\"lost_events\":");
-        trace_json_unsigned(&json, lost);
-    }
-    trace_json_raw(&json, "}");
-    if (json.failed) {
+    if (lost > 0)
+        snprintf(end, sizeof end, "],\"data_version\":2,\"lost_events\":%llu}",
+                 (unsigned long long)lost);
+    else
+        snprintf(end, sizeof end, "],\"data_version\":2}");
+    put_plain(&document, end);
+    if (document.failed) {
         for (uint32_t ring = 0; ring < RINGS; ring++)
             rings_add_lost(ring, gone[ring]);
-        free(json.text);
+        free(document.out.data);
         return NRT_RESOURCE;
     }
-    *buffer = json.text;
-    *written_size = json.size;
+    document.out.data[document.out.size] = '\0';
+    *buffer = document.out.data;
+    *written_size = document.out.size;
     return NRT_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
  * How processes find each other. Each connects to the root and says HELLO; the root's WELCOME lists
  * the processes that came before, to which the new one connects as well.
  */
+#include "base/clock.h"
 #include "neuron/runtime/peers/links.h"
 
 #include <errno.h>
@@ -337,7 +338,7 @@ bool join_take(struct peers *peers, struct link *link)
 void join_root(struct peers *peers)
 {
     if (peers->is_root || peers->is_joining || peers->has_session || peers->has_failed ||
-        peers_now_ms() < peers->join_at_ms)
+        clock_monotonic_ms() < peers->join_at_ms)
         return;
     const struct address *root = &peers->roots[peers->next_root++ % peers->root_count];
     int file = address_connect(root);
@@ -358,7 +359,7 @@ void join_accept(struct peers *peers)
     int file = accept4(peers->listener, NULL, NULL, SOCK_CLOEXEC);
     if (file < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            peers->accept_at_ms = peers_now_ms() + ACCEPT_AGAIN_MS;
+            peers->accept_at_ms = clock_monotonic_ms() + ACCEPT_AGAIN_MS;
         return;
     }
     address_other(file, &address);
@@ -421,5 +422,5 @@ void join_failed(struct peers *peers, const struct link *link)
     }
     int64_t wait = (int64_t)RETRY_MS << (peers->attempts < 8 ? peers->attempts : 8);
     peers->is_joining = false;
-    peers->join_at_ms = peers_now_ms() + (wait < RETRY_MOST_MS ? wait : RETRY_MOST_MS);
+    peers->join_at_ms = clock_monotonic_ms() + (wait < RETRY_MOST_MS ? wait : RETRY_MOST_MS);
 }

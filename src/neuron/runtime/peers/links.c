@@ -1,12 +1,37 @@
 /*
- * Connections: sending, and their end.
+ * Connections: sending, and their end; with what everything above them asks.
  */
 #include "neuron/runtime/peers/links.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
+
+void peers_say(const struct peers *peers, bool is_error, const char *format, ...)
+{
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    peers->options.events.say(is_error, line);
+}
+
+int32_t peers_locate(struct peers *peers, uint32_t rank)
+{
+    pthread_mutex_lock(&peers->lock);
+    int32_t where = peers->ranks[rank];
+    if (where == PEERS_UNKNOWN && peers->has_failed)
+        where = PEERS_GONE;
+    pthread_mutex_unlock(&peers->lock);
+    return where;
+}
 
 struct link *link_new(int file, const struct address *address, bool is_outgoing)
 {
@@ -16,7 +41,7 @@ struct link *link_new(int file, const struct address *address, bool is_outgoing)
     link->state = is_outgoing ? LINK_CONNECTING : LINK_GREETING;
     link->is_outgoing = is_outgoing;
     link->address = *address;
-    link->deadline_ms = peers_now_ms() + GREETING_MS;
+    link->deadline_ms = clock_monotonic_ms() + GREETING_MS;
     link->other.file = -1;
     address_text(address, link->name);
     pthread_mutex_init(&link->send_lock, NULL);

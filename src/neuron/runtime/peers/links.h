@@ -141,7 +141,6 @@ struct peers {
     uint32_t attempts;
 };
 
-int64_t peers_now_ms(void);
 void peers_say(const struct peers *peers, bool is_error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,6 +1,7 @@
 /*
  * The thread that waits for all connections.
  */
+#include "base/clock.h"
 #include "neuron/runtime/peers/links.h"
 
 #include <poll.h>
@@ -19,7 +20,7 @@ static void watch_all(struct peers *peers, struct watch *watch)
     size_t wanted = OWN_FILES + peers->greeting.count + peers->link_count;
     if (wanted > watch->capacity)
         watch->files = array_grown(watch->files, &watch->capacity, wanted, sizeof *watch->files);
-    bool accepts = !peers->is_closing && peers_now_ms() >= peers->accept_at_ms;
+    bool accepts = !peers->is_closing && clock_monotonic_ms() >= peers->accept_at_ms;
     watch->files[0] = (struct pollfd){.fd = peers->wake, .events = POLLIN};
     watch->files[1] = (struct pollfd){.fd = accepts ? peers->listener : -1, .events = POLLIN};
     watch->greeting = peers->greeting.count;
@@ -39,7 +40,7 @@ static void watch_all(struct peers *peers, struct watch *watch)
 /* Until something has to be done without being asked. */
 static int time_left(const struct peers *peers)
 {
-    int64_t now = peers_now_ms(), until = now + IDLE_MS;
+    int64_t now = clock_monotonic_ms(), until = now + IDLE_MS;
     if (!peers->is_root && !peers->is_joining && !peers->has_session && !peers->has_failed &&
         peers->join_at_ms < until)
         until = peers->join_at_ms;
@@ -54,7 +55,7 @@ static int time_left(const struct peers *peers)
 /* Whether it goes on. */
 static bool serve_greeting(struct peers *peers, struct link *link, short events)
 {
-    if (peers->is_closing || peers_now_ms() >= link->deadline_ms ||
+    if (peers->is_closing || clock_monotonic_ms() >= link->deadline_ms ||
         (peers->is_root && link->is_outgoing)) /* this process has become the root */
         return false;
     if (events == 0)
@@ -108,14 +109,14 @@ static bool are_closing(struct peers *peers, int64_t *close_by_ms)
 {
     bool any = false;
     if (*close_by_ms == 0) {
-        *close_by_ms = peers_now_ms() + CLOSE_MS;
+        *close_by_ms = clock_monotonic_ms() + CLOSE_MS;
         for (uint32_t i = 0; i < peers->link_count; i++)
             if (peers->links[i]->state == LINK_READY)
                 shutdown(peers->links[i]->file, SHUT_WR);
     }
     for (uint32_t i = 0; i < peers->link_count; i++)
         any |= peers->links[i]->state == LINK_READY;
-    return any && peers_now_ms() < *close_by_ms;
+    return any && clock_monotonic_ms() < *close_by_ms;
 }
 
 void *peers_main(void *argument)

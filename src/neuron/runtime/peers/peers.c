@@ -19,23 +19,6 @@ enum {
     DONE_MAX = 16,     /* places that are kept for the next message */
 };
 
-int64_t peers_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void peers_say(const struct peers *peers, bool is_error, const char *format, ...)
-{
-    char line[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    peers->options.events.say(is_error, line);
-}
-
 /* ---- Open and close ------------------------------------------------------------------------ */
 
 /* Processes of one machine that call their node the same. */
@@ -230,16 +213,6 @@ bool peers_add_rank(struct peers *peers, uint32_t rank, struct error *err)
 uint32_t peers_rank_count(const struct peers *peers)
 {
     return peers->options.rank_count;
-}
-
-int32_t peers_locate(struct peers *peers, uint32_t rank)
-{
-    pthread_mutex_lock(&peers->lock);
-    int32_t where = peers->ranks[rank];
-    if (where == PEERS_UNKNOWN && peers->has_failed)
-        where = PEERS_GONE;
-    pthread_mutex_unlock(&peers->lock);
-    return where;
 }
 
 /* ---- Data ---------------------------------------------------------------------------------- */
