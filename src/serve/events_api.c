@@ -6,7 +6,6 @@
 
 #include "export/export.h"
 #include "serve/family.h"
-#include "serve/open_profiles.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -496,9 +495,7 @@ void get_event(struct request *request, struct reply *reply)
 {
     struct event_details details = {
         .reply = reply, .table = main_table(request->parameters[1]), .ok = true};
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
+    struct opened *opened = request->subject->opened;
     if (!details.table || !read_id(request->parameters[2], &details.id) ||
         !has_table(opened, details.table)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND, "event not found; event tables are %s and %s",
@@ -510,5 +507,4 @@ void get_event(struct request *request, struct reply *reply)
         output_discard(&details.sql);
         profile_query_end(&details.query);
     }
-    close_profile(opened);
 }

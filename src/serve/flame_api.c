@@ -5,7 +5,6 @@
 #include "serve/handlers.h"
 
 #include "serve/lanes.h"
-#include "serve/open_profiles.h"
 
 enum {
     ROOT = 1,           /* node of the whole; nodes count from 1 */
@@ -146,13 +145,11 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
 
 void post_flame(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     number_list tracks = {0};
     int64_t from = INT64_MIN, to = INT64_MAX;
     bool ignored;
     struct error err;
-    if (!opened)
-        return;
     struct timeline *timeline = opened_timeline(opened, reply);
     if (timeline && body_check(request, reply) && body_numbers(request, reply, "tracks", &tracks) &&
         body_time(request, reply, "from", &from, &ignored) &&
@@ -172,5 +169,4 @@ void post_flame(struct request *request, struct reply *reply)
         array_free(&flame.nodes);
     }
     array_free(&tracks);
-    close_profile(opened);
 }

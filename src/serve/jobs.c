@@ -6,7 +6,6 @@
 
 #include "serve/access.h"
 #include "serve/children.h"
-#include "serve/handlers.h"
 
 #include <dirent.h>
 #include <errno.h>

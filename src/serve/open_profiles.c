@@ -3,12 +3,10 @@
  */
 #include "serve/open_profiles.h"
 
-#include "serve/jobs.h"
 #include "serve/opened.h"
 #include "serve/rank_profiles.h"
 #include "store/store.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,17 +87,6 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
     return taken;
 }
 
-bool peer_has_closed(int socket)
-{
-    struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
-    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
-}
-
-bool request_is_abandoned(const struct request *request)
-{
-    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
-}
-
 /* Mapped files count as resident memory. Measured, since the kernel reads ahead more than the index
  * accesses. */
 static bool is_over_memory(void)
@@ -153,7 +140,7 @@ void open_profiles_stop(struct open_profiles *open_profiles)
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
+bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -178,10 +165,8 @@ static struct opened *find_opened(struct open_profiles *open_profiles, const cha
     return found;
 }
 
-/* A reference to the directory's cache entry, which is made if there is none. Takes over the path,
- * and that of a rank's mark. */
-static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
-                                   char *directory, char *mark, const struct stat *status)
+struct opened *opened_share(struct open_profiles *open_profiles, const char *name, char *directory,
+                            char *mark, const struct stat *status)
 {
     pthread_mutex_lock(&open_profiles->lock);
     struct opened *found = find_opened(open_profiles, name, status);
@@ -209,9 +194,7 @@ static struct opened *share_opened(struct open_profiles *open_profiles, const ch
     return found;
 }
 
-/* A reference to a rank that is open and is still the same. It saves looking for the rank, which
- * takes time in proportion to the machines of its run. */
-static struct opened *share_rank(struct open_profiles *open_profiles, const char *name)
+struct opened *opened_find_rank(struct open_profiles *open_profiles, const char *name)
 {
     struct stat status;
     pthread_mutex_lock(&open_profiles->lock);
@@ -229,54 +212,6 @@ static struct opened *share_rank(struct open_profiles *open_profiles, const char
     return opened;
 }
 
-static struct opened *open_rank(struct request *request, const char *name, struct reply *reply)
-{
-    struct server *server = request->server;
-    struct served_rank rank;
-    struct stat before, after;
-    struct opened *opened = share_rank(server->open_profiles, name);
-    if (opened || !served_rank_find(&rank, server, name, reply))
-        return opened;
-    bool is_there = lstat(rank.mark, &before) == 0;
-    char *directory = rank_links_make(server->rank_links, &rank, reply);
-    /* Links that were made while the rank was replaced may be of both. */
-    if (directory &&
-        (!is_there || lstat(rank.mark, &after) != 0 || !is_same_file(&before, &after))) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again", name);
-        rank_links_remove(directory);
-    } else if (directory) {
-        opened = share_opened(server->open_profiles, name, directory, rank.mark, &before);
-        rank.mark = NULL;
-    }
-    served_rank_free(&rank);
-    return opened;
-}
-
-struct opened *open_profile(struct request *request, struct reply *reply)
-{
-    return open_profile_named(request, request->parameters[0], reply);
-}
-
-struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply)
-{
-    struct open_profiles *open_profiles = request->server->open_profiles;
-    struct error err;
-    struct stat status;
-    char *directory;
-    if (is_rank_name(name))
-        return open_rank(request, name, reply);
-    if (!profile_directory(request->server->data_path, name, &directory, &err)) {
-        reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
-        return NULL;
-    }
-    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        jobs_reply_unready(request, reply, name);
-        mem_free(directory);
-        return NULL;
-    }
-    return share_opened(open_profiles, name, directory, NULL, &status);
-}
-
 struct opened *open_results(struct request *request, const char *name, const char *directory,
                             struct reply *reply)
 {
@@ -285,8 +220,16 @@ struct opened *open_results(struct request *request, const char *name, const cha
         reply_error(reply, MHD_HTTP_NOT_FOUND, "the results of '%s' are gone; try again", name);
         return NULL;
     }
-    return share_opened(request->server->open_profiles, name,
+    return opened_share(request->server->open_profiles, name,
                         mem_copy_text(directory, strlen(directory)), NULL, &status);
+}
+
+struct opened *opened_hold(struct opened *opened)
+{
+    pthread_mutex_lock(&opened->open_profiles->lock);
+    opened->users++;
+    pthread_mutex_unlock(&opened->open_profiles->lock);
+    return opened;
 }
 
 void close_profile(struct opened *opened)
@@ -320,6 +263,11 @@ struct hit_cache *opened_hits(struct opened *opened)
     return &opened->hits;
 }
 
+void reply_no_profile(struct reply *reply, const char *name)
+{
+    reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
+}
+
 bool reply_if_gone(const struct opened *opened, struct reply *reply)
 {
     struct stat status;
@@ -328,7 +276,7 @@ bool reply_if_gone(const struct opened *opened, struct reply *reply)
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
     if (!is_there)
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", opened->name);
+        reply_no_profile(reply, opened->name);
     else if (is_new)
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again",
                     opened->name);

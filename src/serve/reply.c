@@ -3,6 +3,7 @@
  */
 #include "serve/server.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,17 @@ int request_socket(const struct request *request)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
+}
+
+bool peer_has_closed(int socket)
+{
+    struct pollfd peer = {.fd = socket, .events = POLLRDHUP};
+    return poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+bool request_is_abandoned(const struct request *request)
+{
+    return atomic_load(&request->server->is_stopping) || peer_has_closed(request_socket(request));
 }
 
 void reply_error(struct reply *reply, unsigned status, const char *format, ...)

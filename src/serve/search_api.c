@@ -6,7 +6,6 @@
 
 #include "export/export.h"
 #include "serve/edges.h"
-#include "serve/open_profiles.h"
 #include "serve/search.h"
 #include "store/store.h"
 
@@ -211,9 +210,7 @@ void get_search(struct request *request, struct reply *reply)
     uint64_t limit = DEFAULT_HITS, offset = 0;
     struct error err;
     struct event_stats stats;
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
+    struct opened *opened = request->subject->opened;
     begin(&stats, reply);
     if (!query)
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
@@ -230,7 +227,6 @@ void get_search(struct request *request, struct reply *reply)
         profile_query_end(&stats.query);
     }
     end(&stats);
-    close_profile(opened);
 }
 
 /* What is selected. */
@@ -349,12 +345,10 @@ static bool read_selection(struct request *request, struct reply *reply,
 
 void post_selection(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     struct event_stats stats;
     struct selection selection = {0};
     struct error err;
-    if (!opened)
-        return;
     begin(&stats, reply);
     struct timeline *timeline = opened_timeline(opened, NULL);
     if (read_selection(request, reply, &selection)) {
@@ -371,5 +365,4 @@ void post_selection(struct request *request, struct reply *reply)
     end(&stats);
     array_free(&selection.tracks);
     array_free(&selection.edges);
-    close_profile(opened);
 }

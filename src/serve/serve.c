@@ -5,11 +5,11 @@
 
 #include "serve/access.h"
 #include "serve/assets.h"
-#include "serve/fleet_runs.h"
+#include "serve/handlers.h"
 #include "serve/http.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"
-#include "serve/notes.h"
+#include "serve/profile_list.h"
 #include "serve/queries.h"
 #include "serve/rank_profiles.h"
 #include "store/store.h"
@@ -222,7 +222,7 @@ static bool run(struct server *server, struct listener listeners[2], const char 
 
 bool serve_run(const struct serve_options *options, struct error *err)
 {
-    struct server server = {.options = options};
+    struct server server = {.options = options, .router = &router};
     struct listener listeners[2] = {{.socket = -1}, {.socket = -1}};
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];

@@ -5,7 +5,6 @@
 #include "serve/handlers.h"
 
 #include "serve/hits.h"
-#include "serve/open_profiles.h"
 #include "store/store.h"
 #include "trace/trace.h"
 
@@ -156,8 +155,8 @@ static void put_epoch(struct json *json, const char *directory)
 
 void get_tracks(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    struct timeline *timeline = opened ? opened_timeline(opened, reply) : NULL;
+    struct opened *opened = request->subject->opened;
+    struct timeline *timeline = opened_timeline(opened, reply);
     if (timeline) {
         int64_t from, to, focus_from, focus_to;
         uint32_t *order = drawing_order(timeline);
@@ -178,7 +177,6 @@ void get_tracks(struct request *request, struct reply *reply)
         json_close(&json, '}');
         mem_free(order);
     }
-    close_profile(opened);
 }
 
 /* State of a timeline request: each worker queries a share of the tracks. */
@@ -496,8 +494,8 @@ static void render_hits(struct request *request, struct reply *reply, struct ope
 
 void post_timeline(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    struct render render = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
+    struct opened *opened = request->subject->opened;
+    struct render render = {.timeline = opened_timeline(opened, reply)};
     number_list tracks = {0};
     char *search = NULL;
     pthread_mutex_init(&render.lock, NULL);
@@ -511,5 +509,4 @@ void post_timeline(struct request *request, struct reply *reply)
     mem_free(search);
     render_free(&render);
     array_free(&tracks);
-    close_profile(opened);
 }
