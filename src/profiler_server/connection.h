@@ -5,27 +5,12 @@
 #ifndef KYMO_PROFILER_SERVER_CONNECTION_H
 #define KYMO_PROFILER_SERVER_CONNECTION_H
 
+#include "profiler_server/limits.h"
 #include "profiler_server/messages.h"
 #include "profiler_server/monitor.h"
 #include "profiler_server/recording.h"
 
 #include <nghttp2/nghttp2.h>
-
-/* All limits on what clients can make the server use; docs/remote.md lists them. */
-enum {
-    CONNECTION_MAX = 32,
-    CONNECTION_STREAMS = 8,
-    CONNECTION_MONITORS = 8,                       /* of all connections */
-    CONNECTION_PROFILES = 8,                       /* that clients have not taken yet */
-    CONNECTION_BODY = (4 << 20) + MESSAGES_PREFIX, /* gRPC's limit of a message */
-    CONNECTION_ALL_BODIES = 16 << 20,
-    CONNECTION_SMALL_BODY = 16 << 10, /* there is always room for these */
-    CONNECTION_START_MS = 10000,      /* until the first request */
-    CONNECTION_IDLE_MS = 120000,      /* between requests */
-    CONNECTION_REQUEST_MS = 30000,    /* from the start of a request to its end */
-    CONNECTION_STALL_MS = 60000,      /* in which a client takes nothing of an answer */
-    CONNECTION_MONITOR_MS = 3600000,
-};
 
 enum method { METHOD_NONE, METHOD_PROFILE, METHOD_TERMINATE, METHOD_MONITOR, METHOD_OTHER };
 

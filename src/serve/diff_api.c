@@ -13,8 +13,7 @@ static const struct {
     [DIFF_CSV] = {"csv", "text/csv; charset=utf-8"},
     [DIFF_MARKDOWN] = {"markdown", "text/markdown; charset=utf-8"},
 };
-/* Rows of each kind and change: answers are made in memory. */
-enum { FORMAT_COUNT = sizeof formats / sizeof *formats, MAX_TOP = 5000 };
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
 static bool read_format(const struct request *request, struct reply *reply,
                         enum diff_format *format)
@@ -115,13 +114,14 @@ static bool are_ready(struct request *request, struct reply *reply)
 
 void get_diff(struct request *request, struct reply *reply)
 {
-    struct diff_options options = {.top = MAX_TOP, .style = {.width = SIZE_MAX}};
+    struct diff_options options = {.top = DIFF_MAX_ROWS, .style = {.width = SIZE_MAX}};
     if (!read_format(request, reply, &options.format) ||
         !read_kind(request, reply, &options.kind) ||
-        !request_number(request, reply, "top", MAX_TOP, &options.top) || !are_ready(request, reply))
+        !request_number(request, reply, "top", DIFF_MAX_ROWS, &options.top) ||
+        !are_ready(request, reply))
         return;
     if (options.top == 0)
-        options.top = MAX_TOP;
+        options.top = DIFF_MAX_ROWS;
     struct diff_side *a = read_side(request, reply, &request->subject[0]);
     struct diff_side *b = a ? read_side(request, reply, &request->subject[1]) : NULL;
     if (b) {

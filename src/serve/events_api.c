@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
+enum { VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
@@ -338,7 +338,7 @@ static flow_ends find_flows(struct event_details *details, bool causes)
                   "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
                   there, there, table_schemas[TABLE_RUNS].name, here,
                   (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
-                  is_run(details) ? "true" : "false", MAX_FLOWS);
+                  is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,

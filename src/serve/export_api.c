@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAR_BLOCK = 512, STREAM_CHUNK = 64 << 10 };
+enum { TAR_BLOCK = 512 };
 
 /* A file of a tar archive, opened in advance so that its content cannot change under the header. */
 struct packed_file {

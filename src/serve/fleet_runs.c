@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Files of ranks are looked at again after this time; a failed analysis is begun again. */
-enum { LOOK_AGAIN_MS = 2000, TRY_AGAIN_MS = 10000 };
-
 /* The analysis of a run, at work or done. */
 struct analysing {
     struct fleet_runs *runs;
@@ -252,7 +249,7 @@ static void begin_analysis(struct analysing *one)
 /* Call with the lock held. */
 static bool look_for_results(struct analysing *one, const char *data_path)
 {
-    if (one->directory && now_ms() - one->looked_ms < LOOK_AGAIN_MS)
+    if (one->directory && now_ms() - one->looked_ms < RESULTS_FRESH_MS)
         return true;
     const struct fleet_analysis_options options = {
         .dataset = one->dataset, .run = one->run, .data_path = data_path};
@@ -281,7 +278,7 @@ static bool is_ready(struct analysing *one, const char *dataset, struct reply *r
 {
     if (!one->is_running && look_for_results(one, one->runs->server->data_path))
         return true;
-    if (!one->is_running && one->reason && now_ms() - one->ended_ms < TRY_AGAIN_MS) {
+    if (!one->is_running && one->reason && now_ms() - one->ended_ms < ANALYSIS_RETRY_MS) {
         reply_error(reply, MHD_HTTP_CONFLICT, "the analysis failed: %s", one->reason);
         return false;
     }

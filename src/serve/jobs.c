@@ -18,10 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32, MAX_CAPTURES = 4 };
-/* Incomplete uploads older than this are removed. */
-#define ABANDONED_MS ((int64_t)24 * 3600 * 1000)
-#define JOB_FILE     "job.json"
+enum { ID_SIZE = 32 };
+#define JOB_FILE "job.json"
 
 struct running_job {
     char *id;
@@ -122,7 +120,7 @@ static bool read_job(struct jobs *jobs, const char *id, struct job *job)
     *job = (struct job){0};
     if (!is_id(id))
         return false;
-    char *path = job_path(jobs, id), *content = file_content(path, MAX_JOB_FILE, &size);
+    char *path = job_path(jobs, id), *content = file_content(path, JOB_FILE_BYTES, &size);
     mem_free(path);
     if (!content)
         return false;
@@ -468,7 +466,7 @@ static void start_next(struct jobs *jobs)
     struct dirent *entry;
     while (stream && (entry = readdir(stream)))
         if (read_job(jobs, entry->d_name, &job)) {
-            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > ABANDONED_MS)
+            if (job.state == JOB_RECEIVING && epoch_ms() - job.created_ms > UPLOAD_ABANDONED_MS)
                 remove_files(jobs, job.id);
             if (job.state == JOB_QUEUED && !find_running(jobs, job.id))
                 *array_push(&list) = job;
@@ -513,7 +511,7 @@ static void *run_queue(void *context)
             start_next(jobs);
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += TICK_MS * 1000000L;
+        until.tv_nsec += JOBS_TICK_MS * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
         if (!jobs->is_woken)

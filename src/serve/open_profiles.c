@@ -13,10 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000 };
-/* Resident memory of the process above which mapped files are released. */
-#define MAX_RESIDENT (144L << 20)
-
 struct open_profiles *open_profiles_create(struct server *server)
 {
     struct open_profiles *open_profiles = mem_zeroed(1, sizeof *open_profiles);
@@ -60,14 +56,14 @@ void open_profiles_destroy(struct open_profiles *open_profiles)
 }
 
 /* Unlinks unused profiles that are stale or idle too long, and the least recently used one above
- * MAX_OPEN. Call with the lock held. */
+ * MAX_OPEN_PROFILES. Call with the lock held. */
 static struct opened *take_unused(struct open_profiles *open_profiles, int64_t now)
 {
     struct opened *taken = NULL, **oldest = NULL;
     size_t count = 0;
     for (struct opened **at = &open_profiles->opened; *at;) {
         struct opened *opened = *at;
-        if (opened->users == 0 && (opened->is_stale || now - opened->used_ms > CLOSE_AFTER_MS)) {
+        if (opened->users == 0 && (opened->is_stale || now - opened->used_ms > PROFILE_IDLE_MS)) {
             *at = opened->next;
             opened->next = taken;
             taken = opened;
@@ -78,7 +74,7 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
         count++;
         at = &opened->next;
     }
-    if (count > MAX_OPEN && oldest) {
+    if (count > MAX_OPEN_PROFILES && oldest) {
         struct opened *opened = *oldest;
         *oldest = opened->next;
         opened->next = taken;

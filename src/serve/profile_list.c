@@ -83,7 +83,6 @@ struct cached_profile {
 };
 static ARRAY(struct cached_profile) cache;
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
-enum { MAX_CACHED = 10000 };
 
 static struct cached_profile *find_cached(const char *name)
 {
@@ -117,7 +116,7 @@ static void measure(struct profile_entry *entry, const char *directory, const st
             mem_free(cached->entry.format);
             mem_free(cached->entry.dropped);
         } else {
-            if (cache.count >= MAX_CACHED)
+            if (cache.count >= MAX_CACHED_PROFILES)
                 profiles_cache_free();
             cached = array_push(&cache);
             cached->name = copy(entry->name);

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 100 };
-
 static bool read_columns(struct opened *opened, struct error *err)
 {
     struct sql_connection *connection;
@@ -49,7 +47,7 @@ static void wait_for_slot(struct open_profiles *open_profiles)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
+    until.tv_nsec += SEARCH_POLL_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);

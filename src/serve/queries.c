@@ -8,8 +8,6 @@
 
 #include <time.h>
 
-enum { POLL_MS = 50, SPARE_MS = 60000 };
-
 struct queries {
     pthread_mutex_t lock;
     pthread_cond_t freed;
@@ -73,7 +71,7 @@ void queries_tick(struct queries *queries)
 {
     struct sql_child *spare = NULL;
     pthread_mutex_lock(&queries->lock);
-    if (queries->spare && now_ms() - queries->spare_ms > SPARE_MS) {
+    if (queries->spare && now_ms() - queries->spare_ms > QUERY_SPARE_MS) {
         spare = queries->spare;
         queries->spare = NULL;
     }
@@ -91,7 +89,7 @@ static void wait_for_slot(struct queries *queries)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += POLL_MS * 1000000L;
+    until.tv_nsec += QUERY_POLL_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_RUN_NAME = 180 };
-
 /* "a/plugins/profile/run" becomes "a_run": the path without its constant parts. */
 static char *run_name(const char *root, const char *path)
 {
@@ -288,7 +286,6 @@ bool run_prepare(struct request *request, struct reply *reply, const char *name)
 
 bool run_make_ready(struct request *request, struct reply *reply, const char *name)
 {
-    enum { LOOK_AGAIN_US = 20000 };
     struct server *server = request->server;
     int64_t until = now_ms() + RUN_WAIT_MS;
     if (!run_prepare(request, reply, name))
@@ -298,7 +295,7 @@ bool run_make_ready(struct request *request, struct reply *reply, const char *na
             reply_unready(server, reply, name);
             return false;
         }
-        usleep(LOOK_AGAIN_US);
+        usleep(RUN_POLL_MS * 1000);
     }
     return true;
 }

@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000, RANGES = 1000 };
-#define MAX_OFFSET ((uint64_t)1 << 53)
-
 /* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
 struct event_stats {
     struct profile_query query;
@@ -136,7 +133,8 @@ static void put_ranges(struct event_stats *stats, struct timeline *timeline)
     put_set(stats);
     output_format(&stats->sql,
                   " GROUP BY floor((start_ps - %lld)::DOUBLE * %d / %lld) ORDER BY min(start_ps)",
-                  (long long)from, RANGES, (long long)(to > from ? sub_saturated(to, from) : 1));
+                  (long long)from, SEARCH_RANGES,
+                  (long long)(to > from ? sub_saturated(to, from) : 1));
     put_rows(stats, "ranges", keys, 2);
 }
 
@@ -195,7 +193,7 @@ static void run_search(struct event_stats *stats, struct opened *opened, uint64_
     if (stats->ok)
         put_by_table(stats);
     if (stats->ok)
-        put_by_name(stats, TOP_NAMES);
+        put_by_name(stats, SEARCH_TOP_NAMES);
     if (stats->ok)
         put_ranges(stats, opened_timeline(opened, NULL));
     if (stats->ok)
@@ -215,7 +213,7 @@ void get_search(struct request *request, struct reply *reply)
     if (!query)
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
     else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
-             request_number(request, reply, "offset", MAX_OFFSET, &offset) &&
+             request_number(request, reply, "offset", SEARCH_MAX_OFFSET, &offset) &&
              profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
         if (!search_compile(query, has_self(opened), opened_has, opened, &stats.set, &err)) {
             reply_bad_query(reply, &err);
@@ -317,7 +315,7 @@ static void sum_selection(struct event_stats *stats, const struct opened *opened
     json_open(&stats->json, '{');
     put_totals(stats);
     if (stats->ok)
-        put_by_name(stats, MAX_NAMES);
+        put_by_name(stats, SELECTION_MAX_NAMES);
     if (stats->ok)
         put_by_track(stats);
     if (stats->ok) {

@@ -35,8 +35,6 @@ struct server {
     atomic_bool is_stopping;
 };
 
-enum { MAX_PARAMETERS = 3, MAX_HEADERS = 8 };
-
 struct argument {
     const char *name, *value;
 };

@@ -14,8 +14,6 @@
 #include <time.h>
 
 enum {
-    MAX_WIDTH = 20000,
-    MAX_ITEMS = 2 << 20,  /* of a response: 75 MB */
     SHARE_PIXELS = 20000, /* of all tracks of a share: one unit of parallel work */
     VERSION = 1,
     HEADER_SIZE = 64
@@ -205,7 +203,7 @@ static bool query_share(void *context, size_t index, unsigned worker)
     query.track_count = query.track_count * (index + 1) / render->shares - first;
     bool ok = timeline_query(render->timeline, &query, &render->answers[index], &err);
     size_t items = render->answers[index].items.count;
-    if (ok && atomic_fetch_add(&render->found, items) + items <= MAX_ITEMS)
+    if (ok && atomic_fetch_add(&render->found, items) + items <= TIMELINE_MAX_ITEMS)
         return true;
     if (ok)
         error_set(&err, TOO_MUCH);
@@ -397,7 +395,7 @@ static bool read_window(const struct request *request, struct reply *reply,
     if (!body_check(request, reply) || !body_numbers(request, reply, "tracks", tracks) ||
         !body_time(request, reply, "from", &query->from_ps, &has_from) ||
         !body_time(request, reply, "to", &query->to_ps, &has_to) ||
-        !body_number(request, reply, "width", MAX_WIDTH, &width))
+        !body_number(request, reply, "width", TIMELINE_MAX_WIDTH, &width))
         return false;
     query->tracks = tracks->items;
     query->track_count = tracks->count;

@@ -13,14 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    MAX_DEPTH = 12,
-    MAX_NAME_BYTES = 200,
-    MAX_PATH_BYTES = 1000,
-    MAX_UPLOADS = 1000,
-    QUOTA_AGE_MS = 1000
-};
-
 struct upload {
     struct body_sink sink;
     struct server *server;
@@ -44,9 +36,9 @@ static struct {
 static uint64_t quota_left(struct server *server)
 {
     uint64_t limit = server->options->upload_limit;
-    if (quota.measured_ms == 0 || now_ms() - quota.measured_ms > QUOTA_AGE_MS) {
+    if (quota.measured_ms == 0 || now_ms() - quota.measured_ms > UPLOAD_MEASURE_MS) {
         char *folder = path_format("%s/uploads", server->data_path);
-        uint64_t all = folder_size(folder, MAX_DEPTH + 2);
+        uint64_t all = folder_size(folder, UPLOAD_MAX_DEPTH + 2);
         mem_free(folder);
         quota.on_disk = all > quota.partial ? all - quota.partial : 0;
         quota.measured_ms = now_ms();
@@ -166,7 +158,7 @@ bool upload_create(struct server *server, struct reply *reply, const struct job 
 static bool is_file_name(const char *name)
 {
     size_t size = strlen(name);
-    return size > 0 && size <= MAX_NAME_BYTES && name[0] != '.' && !has_controls(name) &&
+    return size > 0 && size <= UPLOAD_MAX_NAME && name[0] != '.' && !has_controls(name) &&
            !strchr(name, '/') && !strchr(name, '\\');
 }
 
@@ -176,19 +168,19 @@ static char *make_file_path(const struct upload_place *place, struct reply *repl
     char *folder = job_folder(place->jobs, place->id);
     char *path = path_format("%s/files", folder);
     struct error err;
-    bool is_good = place->count <= MAX_DEPTH;
+    bool is_good = place->count <= UPLOAD_MAX_DEPTH;
     size_t size = 0;
     for (size_t i = 0; i < place->count && is_good; i++) {
         is_good = is_file_name(place->names[i]);
         size += strlen(place->names[i]) + 1;
     }
     mem_free(folder);
-    if (!is_good || size > MAX_PATH_BYTES) {
+    if (!is_good || size > UPLOAD_MAX_PATH) {
         mem_free(path);
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
                     "a path may have %d names of %d bytes at most, without leading dots, control "
                     "characters, slashes or backslashes",
-                    MAX_DEPTH, MAX_NAME_BYTES);
+                    UPLOAD_MAX_DEPTH, UPLOAD_MAX_NAME);
         return NULL;
     }
     for (size_t i = 0; i < place->count; i++) {
