@@ -174,4 +174,7 @@ enum {
     MAX_STEP_LANES = 64,         /* that are asked for at once */
 };
 
+/* Each kind of internal query has its own limit, so that slow exports do not block searches. */
+enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
+
 #endif

@@ -11,9 +11,6 @@
 
 #include <sys/stat.h>
 
-/* Each kind of internal query has its own limit, so that slow exports do not block searches. */
-enum query_kind { QUERY_SEARCH, QUERY_EXPORT, QUERY_KINDS };
-
 struct open_profiles *open_profiles_create(struct server *server);
 /* Call after the last request. */
 void open_profiles_destroy(struct open_profiles *open_profiles);

@@ -5,7 +5,7 @@
 #define KYMO_SERVE_OPENED_H
 
 #include "serve/hit_cache.h"
-#include "serve/open_profiles.h"
+#include "serve/server.h"
 #include "sql/sql.h"
 #include "timeline/timeline.h"
 

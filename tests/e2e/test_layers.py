@@ -50,7 +50,7 @@ LAYERS = {
 
 PUBLIC_HEADERS = {"nrt": "trace.h"}  # for other modules; programs use include/nrt
 CAPTURE_SIDE = {"record/lock.h", "record/wall_clock.h", "record/encode.h", "kymo/server.h"}  # what libraries inside programs share
-DEFINITIONS = {"device/metrics.def"}  # lists that headers and tables are made of
+DEFINITIONS = {"base/environment.def", "device/metrics.def"}  # lists that headers and tables are made of
 
 
 def includes():
