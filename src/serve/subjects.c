@@ -199,7 +199,8 @@ static char *dataset_of_name(const struct server *server, const char *name)
     return NULL;
 }
 
-/* Two profiles, or two runs: names that begin with that of a dataset. A rank is a profile. */
+/* Two profiles, or two runs: names that begin with that of a dataset. A rank is a profile. Both are
+ * looked up before anything is read, so that a typing error costs no analysis. */
 static bool find_pair(struct request *request, struct reply *reply)
 {
     static const char *const arguments[] = {"a", "b"};
@@ -232,7 +233,8 @@ static bool find_pair(struct request *request, struct reply *reply)
     return ok;
 }
 
-/* The profile of the run that was asked for; else one of that name. */
+/* The profile of the run that was asked for; else one of that name. It may not be processed yet:
+ * only subject_make_ready waits for that, after the handler has checked its arguments. */
 static bool find_log_run(struct request *request, struct reply *reply, bool needs_path)
 {
     const char *wanted = request_argument(request, "run");
@@ -262,6 +264,8 @@ static bool find_log_run(struct request *request, struct reply *reply, bool need
     return !reply_if_rank(request->server, request->subject->name, reply);
 }
 
+/* The one place where a name from a client becomes a profile, a rank or a run. What it took before
+ * it failed is in request->subject, too, so that subject_release gives everything back. */
 bool subject_resolve(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;
