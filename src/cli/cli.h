@@ -134,6 +134,17 @@ struct tool {
     size_t option_count;
 };
 
+/* An environment variable: a row of base/environment.def. */
+struct environment_variable {
+    const char *name, *readers;
+    const char *commands; /* that use it, each between spaces; NULL: all; empty: none */
+    const char *values, *fallback /* or NULL */, *meaning;
+};
+extern const struct environment_variable environment_variables[];
+extern const size_t environment_count;
+/* Writes docs/environment.md. */
+bool environment_write(const char *path, struct error *err);
+
 /* kymo --generate, called by the build: writes manual pages and shell completions; returns the exit
  * code. */
 int generate(const struct tool *tool, int count, char **arguments);

@@ -36,6 +36,8 @@ int generate(const struct tool *tool, int count, char **arguments)
     bool ok;
     if (strcmp(what, "man") == 0 && count == 3) {
         ok = manual_write(tool, where, &err);
+    } else if (strcmp(what, "environment") == 0 && count <= 3) {
+        ok = environment_write(where, &err);
     } else if (strcmp(what, "profiles") == 0 && count <= 3) {
         ok = print_profiles(where, &err);
     } else if (strcmp(what, "bash") == 0 && count <= 3) {
@@ -45,7 +47,9 @@ int generate(const struct tool *tool, int count, char **arguments)
     } else if (strcmp(what, "fish") == 0 && count <= 3) {
         ok = write_completion(tool, where, completion_fish, &err);
     } else {
-        fprintf(stderr, "usage: %s --generate man DIR | bash|zsh|fish [FILE] | profiles [DIR]\n",
+        fprintf(stderr,
+                "usage: %s --generate man DIR | bash|zsh|fish|environment [FILE] | profiles "
+                "[DIR]\n",
                 program_name());
         return EXIT_USAGE;
     }

@@ -10,63 +10,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define ALL_COMMANDS NULL
-
-/* A variable or file; `commands` lists the commands that use it, each surrounded by spaces. */
+/* A file; `commands` lists the commands that use it, each surrounded by spaces. */
 struct entry {
     const char *name, *commands, *meaning;
-};
-
-static const struct entry variables[] = {
-    {"CUDA_INJECTION64_PATH", " inspect ",
-     "set to the library of Kymo that records GPUs, unless it is set"},
-    {"HOME", " view serve sql stats timeline ",
-     "contains the workspace, unless XDG_DATA_HOME is set"},
-    {"INFLUX_BUCKET_NAME", " view ", "bucket for --output-format db"},
-    {"INFLUX_HOST", " view ", "URL of the InfluxDB server"},
-    {"INFLUX_ORG", " view ", "organization on that server"},
-    {"INFLUX_TOKEN", " view ", "access token for that server"},
-    {"KYMO_CUPTI", " inspect ", "libcupti to load instead of the one the command's CUDA has"},
-    {"KYMO_DUCKDB", " view serve info sql stats convert fleet ",
-     "DuckDB library to load instead of the installed one"},
-    {"KYMO_GPU_DETAIL", " inspect ", "as --gpu-detail; so for the other options of GPUs"},
-    {"KYMO_HLO", " inspect ", "1: as --hlo"},
-    {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
-    {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
-    {"KYMO_LIBRARY_DIR", " inspect ",
-     "directory of the recording libraries (default: as installed)"},
-    {"KYMO_NEURON_COMPUTE", " capture nccom-test ",
-     "0: NeuronCores in software take their time, but do not compute"},
-    {"KYMO_NEURON_INSTANCE", " capture nccom-test neff ",
-     "instance type whose NeuronCores are simulated (default: trn1.32xlarge)"},
-    {"KYMO_NEURON_JOB_KEY", " capture ", "what the workers of all nodes know and strangers do not"},
-    {"KYMO_NEURON_NODE", " capture ", "name of this node, so that several can be on one machine"},
-    {"KYMO_PYTHON", " fleet ", "Python that has pyspark, for --engine (default: python3)"},
-    {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
-    {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
-    {"NEURON_LOGICAL_NC_CONFIG", " capture nccom-test ",
-     "physical cores of a logical one, 1 or 2 (default: as the NEFF needs)"},
-    {"NEURON_RT_INSPECT_CPU_UTIL", " inspect ", "0: do not record CPU usage"},
-    {"NEURON_RT_INSPECT_HOST_MEMORY", " inspect ", "0: do not record memory usage"},
-    {"NEURON_RT_NUM_CORES", " capture ", "cores to use (default: one for each worker)"},
-    {"NEURON_RT_ROOT_COMM_ID", " capture nccom-test ",
-     "address:port at the node of worker 0, where workers of several nodes find each other"},
-    {"NEURON_RT_VISIBLE_CORES", " capture nccom-test ", "which cores to use, such as 0-3"},
-    {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
-    {"NVTX_INJECTION64_PATH", " inspect ",
-     "set to the library of Kymo that records NVTX, unless it is set"},
-    {"PYTHONPATH", " inspect ",
-     "kept; with --torch-ops, a folder of Kymo's is prepended, whose sitecustomize also runs "
-     "yours"},
-    {"RANK", " inspect ",
-     "rank of the command in its job, with WORLD_SIZE, which the capture keeps; also those of Open "
-     "MPI, PMI, JAX (JAX_PROCESS_ID) and Slurm (SLURM_PROCID)"},
-    {"TMPDIR", ALL_COMMANDS,
-     "directory for temporary files of large captures (default: /var/tmp), and for logs of "
-     "nccom-test (default: /tmp)"},
-    {"XDG_DATA_HOME", " view serve sql stats timeline ",
-     "contains the workspace, kymo (default: ~/.local/share)"},
-    {"XLA_FLAGS", " inspect ", "of the command; --hlo adds --xla_dump_to, unless it is there"},
 };
 
 static const struct entry files[] = {
@@ -216,31 +162,49 @@ static void put_exit_status(struct output *out)
     }
 }
 
-/* The entries of a command, or all for the program's page. */
-static void put_entries(struct output *out, const char *title, const struct entry *entries,
-                        size_t count, const char *command)
+/* Whether the page of a command, or the program's, lists an entry of these commands. */
+static bool is_listed(const char *commands, const char *command)
 {
     char word[64];
-    bool is_empty = true;
     snprintf(word, sizeof word, " %s ", command ? command : "");
-    for (size_t i = 0; i < count; i++) {
-        if (command && entries[i].commands && !strstr(entries[i].commands, word))
+    return !commands || (command ? strstr(commands, word) != NULL : *commands != '\0');
+}
+
+static void put_entry(struct output *out, const char *title, bool *is_first,
+                      const struct entry *entry)
+{
+    if (*is_first)
+        output_format(out, ".SH %s\n", title);
+    *is_first = false;
+    output_text(out, ".TP\n");
+    put_bold(out, entry->name);
+    output_char(out, '\n');
+    put_text(out, entry->meaning);
+    output_char(out, '\n');
+}
+
+static void put_variables(struct output *out, const char *command)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < environment_count; i++) {
+        const struct environment_variable *one = &environment_variables[i];
+        if (!is_listed(one->commands, command))
             continue;
-        if (is_empty)
-            output_format(out, ".SH %s\n", title);
-        is_empty = false;
-        output_text(out, ".TP\n");
-        put_bold(out, entries[i].name);
-        output_char(out, '\n');
-        put_text(out, entries[i].meaning);
-        output_char(out, '\n');
+        char *meaning = one->fallback ? path_format("%s (default: %s)", one->meaning, one->fallback)
+                                      : path_format("%s", one->meaning);
+        const struct entry entry = {one->name, one->commands, meaning};
+        put_entry(out, "ENVIRONMENT", &is_first, &entry);
+        mem_free(meaning);
     }
 }
 
 static void put_surroundings(struct output *out, const char *command)
 {
-    put_entries(out, "ENVIRONMENT", variables, sizeof variables / sizeof *variables, command);
-    put_entries(out, "FILES", files, sizeof files / sizeof *files, command);
+    bool is_first = true;
+    put_variables(out, command);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (is_listed(files[i].commands, command))
+            put_entry(out, "FILES", &is_first, &files[i]);
 }
 
 static void put_see_also(struct output *out, const struct tool *tool, const char *except)

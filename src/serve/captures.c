@@ -8,9 +8,6 @@
 #include "serve/listen.h"
 #include "serve/uploads.h"
 
-enum { DEFAULT_MS = 1000 };
-#define MAX_MS ((uint64_t)3600 * 1000)
-
 /* Whoever can use a server on loopback can connect to these addresses without it. */
 static bool is_allowed(const struct server *server)
 {
@@ -63,7 +60,7 @@ static bool bound(struct server *server, struct job *job, struct reply *reply)
 
 void post_capture(struct request *request, struct reply *reply)
 {
-    struct job job = {.state = JOB_QUEUED, .duration_ms = DEFAULT_MS};
+    struct job job = {.state = JOB_QUEUED, .duration_ms = CAPTURE_DEFAULT_MS};
     bool is_given;
     if (!is_allowed(request->server)) {
         reply_error(reply, MHD_HTTP_FORBIDDEN, "captures over the network are not allowed here; %s",
@@ -74,7 +71,7 @@ void post_capture(struct request *request, struct reply *reply)
     bool ok = body_check(request, reply) && body_text(request, reply, "name", &job.name) &&
               body_text(request, reply, "addresses", &job.addresses) &&
               body_text(request, reply, "options", &job.settings) &&
-              body_number(request, reply, "duration_ms", MAX_MS, &job.duration_ms) &&
+              body_number(request, reply, "duration_ms", CAPTURE_MAX_MS, &job.duration_ms) &&
               body_flag(request, reply, "force", &job.force, &is_given);
     if (ok && check(&job, reply) && bound(request->server, &job, reply) &&
         upload_create(request->server, reply, &job))

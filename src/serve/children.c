@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROGRESS_FD = 3, MAX_LOG = 1 << 20, MAX_REASON = 2000, POLL_MS = 30 };
+enum { PROGRESS_FD = 3 };
 
 static int exec_child(struct child *child, const char *const *arguments, int progress, int log)
 {
@@ -130,7 +130,7 @@ char *child_run_watched(const char *const *arguments, const char *folder,
             child_terminate(&child);
             is_terminated = true;
         }
-        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = CHILD_POLL_MS * 1000000L}, NULL);
     }
     return child_failure(&child);
 }
@@ -220,7 +220,7 @@ static char *find_message(char *log)
     char *message = fatal ? strstr(fatal, "] ") : NULL;
     message = message ? message + 2 : last ? last : fatal;
     size_t size = strlen(message);
-    return mem_copy_text(message, size < MAX_REASON ? size : MAX_REASON);
+    return mem_copy_text(message, size < CHILD_MAX_REASON ? size : CHILD_MAX_REASON);
 }
 
 /* Which limit the child met, or NULL. Memory that cannot be had is told by its log alone. */
@@ -267,7 +267,7 @@ char *child_failure(struct child *child)
     size_t size;
     char *reason = NULL;
     if (!child_has_succeeded(child->status)) {
-        char *log = file_content(child->log, MAX_LOG, &size);
+        char *log = file_content(child->log, CHILD_MAX_LOG, &size);
         reason = find_reason(child, log ? log : "");
         mem_free(log);
     }

@@ -3,10 +3,7 @@
  */
 #include "report/compare/diff.h"
 #include "report/fleet/fleet.h"
-#include "serve/fleet_runs.h"
 #include "serve/handlers.h"
-#include "serve/open_profiles.h"
-#include "serve/rank_profiles.h"
 
 static const struct {
     const char *name, *type;
@@ -16,8 +13,7 @@ static const struct {
     [DIFF_CSV] = {"csv", "text/csv; charset=utf-8"},
     [DIFF_MARKDOWN] = {"markdown", "text/markdown; charset=utf-8"},
 };
-/* Rows of each kind and change: answers are made in memory. */
-enum { FORMAT_COUNT = sizeof formats / sizeof *formats, MAX_TOP = 5000 };
+enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
 static bool read_format(const struct request *request, struct reply *reply,
                         enum diff_format *format)
@@ -47,26 +43,18 @@ static bool read_kind(const struct request *request, struct reply *reply, enum d
     return false;
 }
 
-/* A rank of a run is a profile. */
-static bool names_run(const struct request *request, const char *name)
-{
-    return !is_written_as_rank(name) && is_run_name(request->server, name);
-}
-
-/* What is compared of a profile; NULL with the reply set if there is none. */
+/* What is compared of a profile; NULL with the reply set if it cannot be read. */
 static struct diff_side *read_profile(struct request *request, struct reply *reply,
-                                      const char *name)
+                                      const struct subject *subject)
 {
     struct diff_side *side = NULL;
     struct profile_query query;
     struct error err;
-    struct opened *opened = open_profile_named(request, name, reply);
-    if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
-        if (!diff_read_profile(&side, name, query.connection, &err))
-            profile_query_failed(&query, reply, &err);
-        profile_query_end(&query);
-    }
-    close_profile(opened);
+    if (!profile_query_begin(&query, subject->opened, request, QUERY_SEARCH, reply))
+        return NULL;
+    if (!diff_read_profile(&side, subject->name, query.connection, &err))
+        profile_query_failed(&query, reply, &err);
+    profile_query_end(&query);
     return side;
 }
 
@@ -85,78 +73,57 @@ static bool read_analysis(struct diff_side **side, const char *name,
 }
 
 /* The same of a run. */
-static struct diff_side *read_run(struct request *request, struct reply *reply, const char *name)
+static struct diff_side *read_run(struct request *request, struct reply *reply,
+                                  const struct subject *subject)
 {
     struct diff_side *side = NULL;
     struct fleet_analysis *analysis;
-    struct fleet_run run;
     struct error err;
-    if (!fleet_run_open_named(&run, request, name, reply))
-        return NULL;
-    const struct fleet_analysis_options options = {
-        .dataset = run.dataset, .run = run.run, .data_path = request->server->data_path};
+    const struct fleet_analysis_options options = {.dataset = subject->run.path,
+                                                   .run = subject->run.name,
+                                                   .data_path = request->server->data_path};
     bool ok = fleet_analysis_open(&analysis, &options, &err);
     if (ok) {
-        ok = read_analysis(&side, name, analysis, &options, &err);
+        ok = read_analysis(&side, subject->name, analysis, &options, &err);
         fleet_analysis_close(analysis);
     }
     if (!ok)
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-    fleet_run_close(&run);
     return side;
 }
 
-static struct diff_side *read_side(struct request *request, struct reply *reply, const char *name)
+static struct diff_side *read_side(struct request *request, struct reply *reply,
+                                   const struct subject *subject)
 {
-    return names_run(request, name) ? read_run(request, reply, name)
-                                    : read_profile(request, reply, name);
-}
-
-/* The names of what is compared: two profiles or two runs. */
-static bool read_names(const struct request *request, struct reply *reply,
-                       const char *names[static 2])
-{
-    static const char *const arguments[] = {"a", "b"};
-    for (size_t i = 0; i < 2; i++) {
-        names[i] = request_argument(request, arguments[i]);
-        if (!names[i]) {
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"%s\" must name a profile or a run",
-                        arguments[i]);
-            return false;
-        }
-    }
-    if (names_run(request, names[0]) == names_run(request, names[1]))
-        return true;
-    reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "a run of many ranks is compared with a run, a profile with a profile");
-    return false;
+    return subject->run.path ? read_run(request, reply, subject)
+                             : read_profile(request, reply, subject);
 }
 
 /* Whether runs are analysed; it is begun if need be, for both before one is read. */
-static bool are_ready(struct request *request, struct reply *reply, const char *const names[2])
+static bool are_ready(struct request *request, struct reply *reply)
 {
-    for (size_t i = 0; i < 2 && names_run(request, names[i]); i++) {
-        struct fleet_run run;
-        if (!fleet_run_open_named(&run, request, names[i], reply))
+    for (size_t i = 0; i < 2 && request->subject[i].run.path; i++) {
+        char *results =
+            fleet_run_results(request->server->fleet_runs, &request->subject[i].run, reply);
+        mem_free(results);
+        if (!results)
             return false;
-        fleet_run_close(&run);
     }
     return true;
 }
 
 void get_diff(struct request *request, struct reply *reply)
 {
-    struct diff_options options = {.top = MAX_TOP, .style = {.width = SIZE_MAX}};
-    const char *names[2];
+    struct diff_options options = {.top = DIFF_MAX_ROWS, .style = {.width = SIZE_MAX}};
     if (!read_format(request, reply, &options.format) ||
         !read_kind(request, reply, &options.kind) ||
-        !request_number(request, reply, "top", MAX_TOP, &options.top) ||
-        !read_names(request, reply, names) || !are_ready(request, reply, names))
+        !request_number(request, reply, "top", DIFF_MAX_ROWS, &options.top) ||
+        !are_ready(request, reply))
         return;
     if (options.top == 0)
-        options.top = MAX_TOP;
-    struct diff_side *a = read_side(request, reply, names[0]);
-    struct diff_side *b = a ? read_side(request, reply, names[1]) : NULL;
+        options.top = DIFF_MAX_ROWS;
+    struct diff_side *a = read_side(request, reply, &request->subject[0]);
+    struct diff_side *b = a ? read_side(request, reply, &request->subject[1]) : NULL;
     if (b) {
         struct diff *diff = diff_compare(a, b);
         reply->type = formats[options.format].type;

@@ -6,7 +6,7 @@
 
 #include "serve/lanes.h"
 
-enum { NODE_INSIDE = 1, NODE_EDGE, CHECK_EVERY = 1 << 16 };
+enum { NODE_INSIDE = 1, NODE_EDGE };
 
 struct edge_walk {
     struct request *request;
@@ -41,7 +41,7 @@ static size_t open_event(void *context, const struct timeline_event *event, size
 {
     struct edge_walk *walk = context;
     (void)outer;
-    if (++walk->events % CHECK_EVERY == 0 && request_is_abandoned(walk->request))
+    if (++walk->events % CANCEL_CHECK_EVENTS == 0 && request_is_abandoned(walk->request))
         return TIMELINE_STOP;
     if (!reaches_over(walk, event))
         return NODE_INSIDE;

@@ -6,13 +6,12 @@
 
 #include "export/export.h"
 #include "serve/family.h"
-#include "serve/open_profiles.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_FLOWS = 1000, VALUE_SIZE = 64, FINEST_WIDTH = 64 };
+enum { VALUE_SIZE = 64, FINEST_WIDTH = 64 };
 
 enum group { GROUP_GENERAL, GROUP_TIMING, GROUP_IDS, GROUP_DATA, GROUP_COUNT };
 static const char *const group_titles[] = {"General", "Timing", "IDs", "Data"};
@@ -339,7 +338,7 @@ static flow_ends find_flows(struct event_details *details, bool causes)
                   "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
                   there, there, table_schemas[TABLE_RUNS].name, here,
                   (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
-                  is_run(details) ? "true" : "false", MAX_FLOWS);
+                  is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
@@ -496,9 +495,7 @@ void get_event(struct request *request, struct reply *reply)
 {
     struct event_details details = {
         .reply = reply, .table = main_table(request->parameters[1]), .ok = true};
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
+    struct opened *opened = request->subject->opened;
     if (!details.table || !read_id(request->parameters[2], &details.id) ||
         !has_table(opened, details.table)) {
         reply_error(reply, MHD_HTTP_NOT_FOUND, "event not found; event tables are %s and %s",
@@ -510,5 +507,4 @@ void get_event(struct request *request, struct reply *reply)
         output_discard(&details.sql);
         profile_query_end(&details.query);
     }
-    close_profile(opened);
 }

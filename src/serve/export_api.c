@@ -7,7 +7,6 @@
 
 #include "export/export.h"
 #include "serve/children.h"
-#include "serve/open_profiles.h"
 #include "store/tables/store.h"
 
 #include <dirent.h>
@@ -18,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAR_BLOCK = 512, STREAM_CHUNK = 64 << 10 };
+enum { TAR_BLOCK = 512 };
 
 /* A file of a tar archive, opened in advance so that its content cannot change under the header. */
 struct packed_file {
@@ -146,7 +145,7 @@ static void export_archive(struct request *request, struct reply *reply, struct 
     archive_add(archive, opened, MODULES_FILE);
     archive->size += (uint64_t)2 * TAR_BLOCK;
     reply->type = "application/x-tar";
-    put_file_name(reply, request->parameters[0], ".tar");
+    put_file_name(reply, request->subject->name, ".tar");
     reply->response = MHD_create_response_from_callback(archive->size, STREAM_CHUNK, archive_read,
                                                         archive, archive_free);
 }
@@ -201,7 +200,7 @@ static bool is_table(const char *name)
     return false;
 }
 
-/* Takes ownership of the profile; it is closed once the last row was sent. */
+/* Keeps the profile open until the last row was sent. */
 static void export_csv(struct request *request, struct reply *reply, struct opened *opened)
 {
     const char *table = request_argument(request, "table");
@@ -209,16 +208,14 @@ static void export_csv(struct request *request, struct reply *reply, struct open
     if (!table || !is_table(table) || !has_table(opened, table)) {
         reply_error(reply, table ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST,
                     "table must name a table of the profile");
-        close_profile(opened);
         return;
     }
     struct csv *csv = mem_zeroed(1, sizeof *csv);
-    csv->opened = opened;
     if (!profile_query_begin(&csv->query, opened, request, QUERY_EXPORT, reply)) {
         mem_free(csv);
-        close_profile(opened);
         return;
     }
+    csv->opened = opened_hold(opened);
     output_memory(&csv->chunk);
     output_memory(&sql);
     output_format(&sql, "FROM \"%s\"", table);
@@ -305,7 +302,7 @@ static void export_for_tool(struct request *request, struct reply *reply, struct
         else
             send_file(reply, path, format);
         if (reply->response)
-            put_file_name(reply, request->parameters[0], format->ending);
+            put_file_name(reply, request->subject->name, format->ending);
         folder_remove(folder); /* the open file stays readable */
         mem_free(reason);
         mem_free(path);
@@ -318,19 +315,14 @@ static void export_for_tool(struct request *request, struct reply *reply, struct
 void get_export(struct request *request, struct reply *reply)
 {
     const char *format = request_argument(request, "format");
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
-    if (format && strcmp(format, "csv") == 0) {
+    struct opened *opened = request->subject->opened;
+    if (format && strcmp(format, "csv") == 0)
         export_csv(request, reply, opened);
-        return;
-    }
-    if (format && strcmp(format, "parquet-tar") == 0)
+    else if (format && strcmp(format, "parquet-tar") == 0)
         export_archive(request, reply, opened);
     else if (find_format(format))
         export_for_tool(request, reply, opened, find_format(format));
     else
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
                     "format must be parquet-tar, perfetto, json, xplane, or csv with a table");
-    close_profile(opened);
 }

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-enum { MAX_CHILDREN = 100, MAX_PARTS = 100 };
 /* Nodes of the walk: other events, the event itself, then those around it. */
 enum { NODE_OTHER = 1, NODE_SELF, NODE_AROUND };
 
@@ -31,7 +30,7 @@ static size_t open_event(void *context, const struct timeline_event *event, size
         return NODE_SELF;
     }
     if (outer == NODE_SELF) {
-        if (family->child_count++ < MAX_CHILDREN)
+        if (family->child_count++ < EVENT_MAX_CHILDREN)
             *array_push(&family->children) = *event;
         return NODE_OTHER;
     }
@@ -129,7 +128,7 @@ static bool put_list(struct json *json, struct profile_query *query, const char 
                   "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE %s "
                   "LIMIT %d",
                   event_start_sql(of_runs), event_duration_sql(of_runs), event_table(of_runs),
-                  condition, MAX_PARTS);
+                  condition, EVENT_MAX_PARTS);
     struct sql_result *result = profile_query_run(query, &sql, reply);
     output_discard(&sql);
     if (!result)

@@ -5,14 +5,8 @@
 #include "serve/handlers.h"
 
 #include "serve/lanes.h"
-#include "serve/open_profiles.h"
 
-enum {
-    ROOT = 1,           /* node of the whole; nodes count from 1 */
-    MAX_TREE = 1 << 20, /* nodes kept while walking; 48 MB */
-    MAX_SENT = 20000,   /* nodes of a response, those with the most time */
-    CHECK_EVERY = 1 << 16
-};
+enum { ROOT = 1 }; /* node of the whole; nodes count from 1 */
 /* Marks an event that found no room in the tree: its self time goes to the enclosing node. */
 #define FOLDED ((size_t)1 << 62)
 
@@ -35,7 +29,7 @@ static size_t open_node(void *context, const struct timeline_event *event, size_
 {
     struct flame *flame = context;
     size_t parent = outer ? outer & ~FOLDED : ROOT;
-    if (++flame->events % CHECK_EVERY == 0 &&
+    if (++flame->events % CANCEL_CHECK_EVENTS == 0 &&
         (flame->is_cancelled = request_is_abandoned(flame->request)))
         return TIMELINE_STOP;
     if (outer & FOLDED)
@@ -43,7 +37,7 @@ static size_t open_node(void *context, const struct timeline_event *event, size_
     uint64_t path = (uint64_t)parent << 32 | event->name;
     uint32_t node = idmap_get(&flame->by_path, path);
     if (node == IDMAP_NONE) {
-        if (flame->nodes.count >= MAX_TREE)
+        if (flame->nodes.count >= FLAME_MAX_TREE)
             return parent | FOLDED;
         node = (uint32_t)flame->nodes.count;
         *array_push(&flame->nodes) =
@@ -108,10 +102,10 @@ static void put_nodes(struct flame *flame, const struct timeline *timeline, stru
     json_open(&json, '{');
     json_put_double(&json, "total_ns", in_ns(flame->nodes.items[ROOT].total_ps));
     json_put_uint(&json, "count", flame->events);
-    json_put_uint(&json, "left_out", count > MAX_SENT ? count - MAX_SENT : 0);
+    json_put_uint(&json, "left_out", count > FLAME_MAX_SENT ? count - FLAME_MAX_SENT : 0);
     json_key(&json, "nodes");
     json_open(&json, '[');
-    for (size_t i = 0; i < count && i < MAX_SENT; i++) {
+    for (size_t i = 0; i < count && i < FLAME_MAX_SENT; i++) {
         const struct flame_node *node = &flame->nodes.items[order[i]];
         sent[order[i]] = (uint32_t)i + 1;
         json_open(&json, '{');
@@ -146,13 +140,11 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
 
 void post_flame(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     number_list tracks = {0};
     int64_t from = INT64_MIN, to = INT64_MAX;
     bool ignored;
     struct error err;
-    if (!opened)
-        return;
     struct timeline *timeline = opened_timeline(opened, reply);
     if (timeline && body_check(request, reply) && body_numbers(request, reply, "tracks", &tracks) &&
         body_time(request, reply, "from", &from, &ignored) &&
@@ -172,5 +164,4 @@ void post_flame(struct request *request, struct reply *reply)
         array_free(&flame.nodes);
     }
     array_free(&tracks);
-    close_profile(opened);
 }

@@ -38,27 +38,30 @@ void list_fleet_runs(struct request *request, struct reply *reply)
 
 void get_fleet_run(struct request *request, struct reply *reply)
 {
-    struct fleet_run run;
-    if (!fleet_run_open(&run, request, reply))
+    const struct fleet_run *run = &request->subject->run;
+    char *results = fleet_run_results(request->server->fleet_runs, run, reply);
+    if (!results)
         return;
     struct json json = reply_json(reply);
     json_open(&json, '{');
-    json_put_text(&json, "dataset", text_of(request->parameters[0]));
-    json_put_text(&json, "run", text_of(run.run));
+    json_put_text(&json, "dataset", text_of(run->dataset));
+    json_put_text(&json, "run", text_of(run->name));
     json_put_text(&json, "status", TEXT("ready"));
     json_close(&json, '}');
-    fleet_run_close(&run);
+    mem_free(results);
 }
 
 void get_fleet_report(struct request *request, struct reply *reply)
 {
-    struct fleet_run run;
+    const struct fleet_run *run = &request->subject->run;
     struct fleet_analysis *analysis;
     struct error err;
-    if (!fleet_run_open(&run, request, reply))
+    char *results = fleet_run_results(request->server->fleet_runs, run, reply);
+    if (!results)
         return;
+    mem_free(results);
     const struct fleet_analysis_options options = {
-        .dataset = run.dataset, .run = run.run, .data_path = request->server->data_path};
+        .dataset = run->path, .run = run->name, .data_path = request->server->data_path};
     const struct fleet_report_style style = {.format = FLEET_JSON, .with_sql = true};
     bool ok = fleet_analysis_open(&analysis, &options, &err);
     if (ok) {
@@ -69,7 +72,6 @@ void get_fleet_report(struct request *request, struct reply *reply)
     }
     if (!ok)
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-    fleet_run_close(&run);
 }
 
 /* Collectives of a step in the order in which most is waited; one is told by its position. */

@@ -166,7 +166,7 @@ static bool read_lanes(struct heatmap_request *wanted, const char *order, struct
 static bool open_map(struct heatmap_request *wanted, struct reply *reply)
 {
     struct error err;
-    if (!heatmap_open(&wanted->map, wanted->query.run.directory, &err)) {
+    if (!heatmap_open(&wanted->map, wanted->query.directory, &err)) {
         reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR,
                     "%s; kymo fleet report --force makes the results of the run again", err.text);
         return false;

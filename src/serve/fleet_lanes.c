@@ -79,22 +79,22 @@ static void put_lanes_query(struct output *sql, uint64_t step, const lane_list *
 }
 
 /* The profile that a lane's rank opens as; its rank and machine are the first and third column. */
-static void put_profile(struct json *json, const struct run_query *query, const char *dataset,
+static void put_profile(struct json *json, const struct run_query *query,
                         const struct sql_result *result, size_t row)
 {
     struct text machine = sql_value(result, row, 2);
     char *instance = mem_copy_text(machine.data ? machine.data : "", machine.size);
-    const struct rank_place place = {query->run.run, instance, sql_integer(result, row, 0)};
-    char *name = rank_profile_name(dataset, place.run, place.rank);
+    const struct rank_place place = {query->run->name, instance, sql_integer(result, row, 0)};
+    char *name = rank_profile_name(query->run->dataset, place.run, place.rank);
     json_put_text(json, "profile", text_of(name));
     json_key(json, "has_timeline");
-    json_bool(json, rank_has_timeline(query->run.dataset, &place));
+    json_bool(json, rank_has_timeline(query->run->path, &place));
     mem_free(name);
     mem_free(instance);
 }
 
-static bool put_lanes(struct run_query *query, struct json *json, const char *dataset,
-                      struct output *sql, struct reply *reply)
+static bool put_lanes(struct run_query *query, struct json *json, struct output *sql,
+                      struct reply *reply)
 {
     bool ok = true;
     struct sql_result *result = profile_query_run(&query->query, sql, reply);
@@ -106,7 +106,7 @@ static bool put_lanes(struct run_query *query, struct json *json, const char *da
         for (size_t row = 0; row < rows; row++) {
             json_open(json, '{');
             put_values(json, result, row);
-            put_profile(json, query, dataset, result, row);
+            put_profile(json, query, result, row);
             json_close(json, '}');
         }
     json_close(json, ']');
@@ -128,7 +128,7 @@ void get_fleet_lanes_of_step(struct request *request, struct reply *reply)
         output_format(&sql, "SELECT start_ns, end_ns FROM Step WHERE step = %" PRIu64, step);
         bool ok = put_rows(&query, &json, "step", &sql, reply);
         put_lanes_query(&sql, step, &lanes);
-        if (ok && put_lanes(&query, &json, request->parameters[0], &sql, reply))
+        if (ok && put_lanes(&query, &json, &sql, reply))
             json_close(&json, '}');
         output_discard(&sql);
         run_query_end(&query);

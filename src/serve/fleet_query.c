@@ -7,16 +7,18 @@
 
 bool run_query_begin(struct run_query *query, struct request *request, struct reply *reply)
 {
-    if (!fleet_run_open(&query->run, request, reply))
+    const struct fleet_run *run = query->run = &request->subject->run;
+    query->directory = fleet_run_results(request->server->fleet_runs, run, reply);
+    if (!query->directory)
         return false;
-    char *name = path_format("%s/%s", query->run.dataset, query->run.run);
-    query->opened = open_results(request, name, query->run.directory, reply);
+    char *name = path_format("%s/%s", run->path, run->name);
+    query->opened = open_results(request, name, query->directory, reply);
     mem_free(name);
     if (query->opened &&
         profile_query_begin(&query->query, query->opened, request, QUERY_SEARCH, reply))
         return true;
     close_profile(query->opened);
-    fleet_run_close(&query->run);
+    mem_free(query->directory);
     return false;
 }
 
@@ -24,7 +26,7 @@ void run_query_end(struct run_query *query)
 {
     profile_query_end(&query->query);
     close_profile(query->opened);
-    fleet_run_close(&query->run);
+    mem_free(query->directory);
 }
 
 void put_values(struct json *json, const struct sql_result *result, size_t row)

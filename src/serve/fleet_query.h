@@ -4,12 +4,12 @@
 #ifndef KYMO_SERVE_FLEET_QUERY_H
 #define KYMO_SERVE_FLEET_QUERY_H
 
-#include "serve/fleet_runs.h"
-#include "serve/open_profiles.h"
+#include "serve/subjects.h"
 
-/* Queries on the results of the run that a request names. */
+/* Queries on the results of the run that a request is about; they are made if need be. */
 struct run_query {
-    struct fleet_run run;
+    const struct fleet_run *run;
+    char *directory; /* of the results */
     struct opened *opened;
     struct profile_query query;
 };

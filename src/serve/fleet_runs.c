@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Files of ranks are looked at again after this time; a failed analysis is begun again. */
-enum { LOOK_AGAIN_MS = 2000, TRY_AGAIN_MS = 10000 };
-
 /* The analysis of a run, at work or done. */
 struct analysing {
     struct fleet_runs *runs;
@@ -160,7 +157,7 @@ char *dataset_path(const struct server *server, const char *name)
     return path;
 }
 
-static bool has_run(const char *dataset, const char *run)
+bool dataset_has_run(const char *dataset, const char *run)
 {
     run_names names;
     struct error ignored;
@@ -252,7 +249,7 @@ static void begin_analysis(struct analysing *one)
 /* Call with the lock held. */
 static bool look_for_results(struct analysing *one, const char *data_path)
 {
-    if (one->directory && clock_monotonic_ms() - one->looked_ms < LOOK_AGAIN_MS)
+    if (one->directory && clock_monotonic_ms() - one->looked_ms < RESULTS_FRESH_MS)
         return true;
     const struct fleet_analysis_options options = {
         .dataset = one->dataset, .run = one->run, .data_path = data_path};
@@ -281,7 +278,8 @@ static bool is_ready(struct analysing *one, const char *dataset, struct reply *r
 {
     if (!one->is_running && look_for_results(one, one->runs->server->data_path))
         return true;
-    if (!one->is_running && one->reason && clock_monotonic_ms() - one->ended_ms < TRY_AGAIN_MS) {
+    if (!one->is_running && one->reason &&
+        clock_monotonic_ms() - one->ended_ms < ANALYSIS_RETRY_MS) {
         reply_error(reply, MHD_HTTP_CONFLICT, "the analysis failed: %s", one->reason);
         return false;
     }
@@ -291,74 +289,13 @@ static bool is_ready(struct analysing *one, const char *dataset, struct reply *r
     return false;
 }
 
-static bool open_run(struct fleet_run *run, struct server *server, const char *dataset,
-                     const char *name, struct reply *reply)
+char *fleet_run_results(struct fleet_runs *runs, const struct fleet_run *run, struct reply *reply)
 {
-    struct fleet_runs *runs = server->fleet_runs;
-    *run = (struct fleet_run){.dataset = dataset_path(server, dataset), .run = name};
-    if (!run->dataset || !has_run(run->dataset, run->run)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    run->dataset ? "dataset '%s' has no run '%s'" : "no dataset '%s' is served",
-                    dataset, run->run);
-        fleet_run_close(run);
-        return false;
-    }
+    char *directory = NULL;
     pthread_mutex_lock(&runs->lock);
-    struct analysing *one = find_analysing(runs, run->dataset, run->run);
-    bool ok = is_ready(one, dataset, reply);
-    if (ok)
-        run->directory = mem_copy_text(one->directory, strlen(one->directory));
+    struct analysing *one = find_analysing(runs, run->path, run->name);
+    if (is_ready(one, run->dataset, reply))
+        directory = mem_copy_text(one->directory, strlen(one->directory));
     pthread_mutex_unlock(&runs->lock);
-    if (!ok)
-        fleet_run_close(run);
-    return ok;
-}
-
-bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply *reply)
-{
-    return open_run(run, request->server, request->parameters[0], request->parameters[1], reply);
-}
-
-/* The longest part of a name, up to a slash or its end, that is a dataset; NULL if there is none.
- * Free with mem_free. */
-static char *dataset_of_name(const struct server *server, const char *name)
-{
-    for (size_t size = strlen(name); size > 0; size--) {
-        if (name[size] != '/' && name[size] != '\0')
-            continue;
-        char *part = mem_copy_text(name, size);
-        char *path = dataset_path(server, part);
-        if (path) {
-            mem_free(path);
-            return part;
-        }
-        mem_free(part);
-    }
-    return NULL;
-}
-
-bool is_run_name(const struct server *server, const char *name)
-{
-    char *dataset = dataset_of_name(server, name);
-    bool is_there = dataset != NULL;
-    mem_free(dataset);
-    return is_there;
-}
-
-bool fleet_run_open_named(struct fleet_run *run, struct request *request, const char *name,
-                          struct reply *reply)
-{
-    char *dataset = dataset_of_name(request->server, name);
-    const char *rest = dataset ? name + strlen(dataset) : "";
-    bool ok =
-        open_run(run, request->server, dataset ? dataset : name, rest + (*rest == '/'), reply);
-    mem_free(dataset);
-    return ok;
-}
-
-void fleet_run_close(struct fleet_run *run)
-{
-    mem_free(run->dataset);
-    mem_free(run->directory);
-    *run = (struct fleet_run){0};
+    return directory;
 }

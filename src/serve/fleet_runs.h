@@ -21,20 +21,15 @@ void datasets_free(dataset_names *names);
 /* The path of a dataset, NULL if there is none of this name; free with mem_free. */
 char *dataset_path(const struct server *server, const char *name);
 
-/* A run whose results are there. */
+bool dataset_has_run(const char *path, const char *run);
+
+/* A run of a dataset that is served. */
 struct fleet_run {
-    char *dataset;   /* path */
-    char *directory; /* of the results */
-    const char *run; /* its name, a part of the request */
+    char *dataset, *path; /* the dataset's name and path */
+    char *name;           /* of the run */
 };
-/* The run that the first two parameters name. False, and the reply is set, if there is none or its
- * analysis failed or is not done; that is begun if need be. */
-bool fleet_run_open(struct fleet_run *run, struct request *request, struct reply *reply);
-/* The same for a run by name: that of its dataset, a slash, its own. */
-bool fleet_run_open_named(struct fleet_run *run, struct request *request, const char *name,
-                          struct reply *reply);
-/* Whether such a name begins with that of a dataset. */
-bool is_run_name(const struct server *server, const char *name);
-void fleet_run_close(struct fleet_run *run);
+/* The directory of its results, freed by the caller. NULL with the reply set if its analysis failed
+ * or is not done; it is begun if need be. */
+char *fleet_run_results(struct fleet_runs *runs, const struct fleet_run *run, struct reply *reply);
 
 #endif

@@ -8,14 +8,12 @@
 #include <sys/random.h>
 #include <time.h>
 
-enum { MINUTE_MS = 60000, KEPT_TOKENS = 8 };
-
 struct guesser {
     struct client_address address;
     int64_t since_ms, last_ms;
     unsigned wrong; /* count since since_ms */
     bool is_waiting;
-    uint64_t tokens[KEPT_TOKENS]; /* hashes of the latest wrong tokens */
+    uint64_t tokens[KEPT_GUESSES]; /* hashes of the latest wrong tokens */
     size_t next;
 };
 
@@ -74,7 +72,7 @@ static struct guesser *add(struct guesses *guesses, struct client_address addres
 
 static bool is_known_wrong(const struct guesser *guesser, uint64_t token)
 {
-    for (size_t i = 0; i < KEPT_TOKENS; i++)
+    for (size_t i = 0; i < KEPT_GUESSES; i++)
         if (guesser->tokens[i] == token)
             return true;
     return false;
@@ -104,7 +102,7 @@ enum guess_state guesses_admit(struct guesses *guesses, const struct request *re
     struct client_address address = client_address(request->connection);
     pthread_mutex_lock(&guesses->lock);
     struct guesser *guesser = find(guesses, address);
-    if (guesser && clock_monotonic_ms() - guesser->since_ms > MINUTE_MS) {
+    if (guesser && clock_monotonic_ms() - guesser->since_ms > GUESS_PERIOD_MS) {
         guesser->since_ms = clock_monotonic_ms();
         guesser->wrong = 0;
     }
@@ -129,6 +127,6 @@ void guesses_add(struct guesses *guesses, const struct request *request, uint64_
         guesser = add(guesses, address);
     guesser->wrong++;
     guesser->last_ms = clock_monotonic_ms();
-    guesser->tokens[guesser->next++ % KEPT_TOKENS] = token;
+    guesser->tokens[guesser->next++ % KEPT_GUESSES] = token;
     pthread_mutex_unlock(&guesses->lock);
 }

@@ -1,10 +1,15 @@
 /*
- * Request handlers of all routes, internal to serve; documented in docs/api.md.
+ * Request handlers of all routes, internal to serve; documented in docs/api.md. A handler finds
+ * what the request is about in request->subject, as its row in routes.c says; that stays open until
+ * the handler returns.
  */
 #ifndef KYMO_SERVE_HANDLERS_H
 #define KYMO_SERVE_HANDLERS_H
 
-#include "serve/server.h"
+#include "serve/subjects.h"
+
+/* Of routes.c. */
+extern const struct router router;
 
 handler get_health;
 handler list_profiles, search_profiles, get_profile, patch_profile, delete_profile, process_profile;

@@ -3,7 +3,7 @@
  */
 #include "serve/hit_cache.h"
 
-enum { MAX_KEPT = 3 };
+#include "serve/limits.h"
 
 void hit_cache_init(struct hit_cache *cache)
 {
@@ -60,7 +60,7 @@ void hit_cache_keep(struct hit_cache *cache, struct hits *hits)
     for (struct hits **at = &cache->first; *at; at = &(*at)->next, kept++)
         if ((*at)->users == 0)
             unused = at;
-    if (kept > MAX_KEPT && unused) {
+    if (kept > MAX_KEPT_SEARCHES && unused) {
         struct hits *dropped = *unused;
         *unused = dropped->next;
         hits_free(dropped);

@@ -7,7 +7,6 @@
 #include "serve/access.h"
 #include "serve/assets.h"
 #include "serve/clients.h"
-#include "serve/uploads.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,7 +128,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *request_context = NULL;
     if (!request)
         return;
-    upload_close(request->upload);
+    if (request->sink)
+        request->sink->close(request->sink);
     output_discard(&request->body);
     mem_free(request->cookie);
     mem_free(request->frame_cookie);
@@ -264,19 +264,20 @@ struct routing {
 static struct routing routing_of(const struct request *request)
 {
     static const char *const prefix[] = {"data", "plugin", "profile"};
+    const struct router *router = request->server->router;
     size_t same = 0;
     while (same < request->segment_count && same < 3 &&
            strcmp(request->segments[same], prefix[same]) == 0)
         same++;
     if (same == 3)
-        return (struct routing){plugin_routes, plugin_route_count, 3};
+        return (struct routing){router->xprof_routes, router->xprof_count, 3};
     if (request->server->options->is_xprof && request->segment_count == 1)
-        for (size_t i = 0; i < plugin_route_count; i++)
-            if (strcmp(request->segments[0], plugin_routes[i].pattern) == 0)
-                return (struct routing){plugin_routes, plugin_route_count, 0};
+        for (size_t i = 0; i < router->xprof_count; i++)
+            if (strcmp(request->segments[0], router->xprof_routes[i].pattern) == 0)
+                return (struct routing){router->xprof_routes, router->xprof_count, 0};
     bool is_versioned =
         is_api(request) && request->segment_count > 1 && strcmp(request->segments[1], "v1") == 0;
-    return (struct routing){routes, is_versioned ? route_count : 0, 2};
+    return (struct routing){router->routes, is_versioned ? router->count : 0, 2};
 }
 
 /* Whether the path is no page or file of the web UI. */
@@ -378,7 +379,7 @@ static bool accept_request(struct http *http, struct request *request, struct re
     const struct route *route = request->route;
     if (route->begin) {
         route->begin(request, reply);
-        return request->upload != NULL;
+        return request->sink != NULL;
     }
     if (length && strtoull(length, NULL, 10) > route->body_limit) {
         reply_error(reply, MHD_HTTP_CONTENT_TOO_LARGE, "body too large; %zu bytes at most",
@@ -391,8 +392,8 @@ static bool accept_request(struct http *http, struct request *request, struct re
 static enum MHD_Result receive_body(struct request *request, const char *data, size_t *size)
 {
     client_progress(request->connection);
-    if (request->upload) {
-        if (!upload_write(request->upload, data, *size))
+    if (request->sink) {
+        if (!request->sink->write(request->sink, data, *size))
             return MHD_NO;
     } else if (request->route && request->body.size + *size <= request->route->body_limit) {
         output_write(&request->body, data, *size);
@@ -405,6 +406,14 @@ static enum MHD_Result receive_body(struct request *request, const char *data, s
     return MHD_YES;
 }
 
+/* The handler finds its subject opened, and does not close it. */
+static void answer(const struct router *router, struct request *request, struct reply *reply)
+{
+    if (router->resolve(request, reply))
+        request->route->handle(request, reply);
+    router->release(request);
+}
+
 static void dispatch(struct http *http, struct request *request, struct reply *reply)
 {
     if (request->is_over_limit)
@@ -412,7 +421,7 @@ static void dispatch(struct http *http, struct request *request, struct reply *r
     else if (atomic_load(&http->server->is_stopping))
         reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
     else if (request->route)
-        request->route->handle(request, reply);
+        answer(http->server->router, request, reply);
     else
         assets_reply(request, reply);
 }
@@ -434,7 +443,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         output_discard(&reply.body);
         for (size_t i = 0; i < reply.header_count; i++)
             free(reply.headers[i].value);
-        client_enter(connection, CLIENT_SENDS_BODY, request->upload ? 0 : BODY_MS);
+        client_enter(connection, CLIENT_SENDS_BODY, request->sink ? 0 : BODY_MS);
         return MHD_YES;
     }
     if (*size > 0)

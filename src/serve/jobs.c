@@ -6,7 +6,6 @@
 
 #include "serve/access.h"
 #include "serve/children.h"
-#include "serve/handlers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,10 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, MAX_JOB_FILE = 64 << 10, ID_SIZE = 32, MAX_CAPTURES = 4 };
-/* Incomplete uploads older than this are removed. */
-#define ABANDONED_MS ((int64_t)24 * 3600 * 1000)
-#define JOB_FILE     "job.json"
+enum { ID_SIZE = 32 };
+#define JOB_FILE "job.json"
 
 struct running_job {
     char *id;
@@ -116,7 +113,7 @@ static bool read_job(struct jobs *jobs, const char *id, struct job *job)
     *job = (struct job){0};
     if (!is_id(id))
         return false;
-    char *path = job_path(jobs, id), *content = file_content(path, MAX_JOB_FILE, &size);
+    char *path = job_path(jobs, id), *content = file_content(path, JOB_FILE_BYTES, &size);
     mem_free(path);
     if (!content)
         return false;
@@ -462,7 +459,8 @@ static void start_next(struct jobs *jobs)
     struct dirent *entry;
     while (stream && (entry = readdir(stream)))
         if (read_job(jobs, entry->d_name, &job)) {
-            if (job.state == JOB_RECEIVING && clock_wall_ms() - job.created_ms > ABANDONED_MS)
+            if (job.state == JOB_RECEIVING &&
+                clock_wall_ms() - job.created_ms > UPLOAD_ABANDONED_MS)
                 remove_files(jobs, job.id);
             if (job.state == JOB_QUEUED && !find_running(jobs, job.id))
                 *array_push(&list) = job;
@@ -505,7 +503,7 @@ static void *run_queue(void *context)
         jobs->is_woken = false;
         if (is_time && acquire_lock(jobs))
             start_next(jobs);
-        struct timespec until = clock_after_ms(TICK_MS);
+        struct timespec until = clock_after_ms(JOBS_TICK_MS);
         if (!jobs->is_woken)
             pthread_cond_clockwait(&jobs->woken, &jobs->lock, CLOCK_MONOTONIC, &until);
         size_t before = jobs->running.count;

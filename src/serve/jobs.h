@@ -44,23 +44,4 @@ char *job_folder(struct jobs *jobs, const char *id);
 /* Makes the queue thread look for new jobs. */
 void jobs_wake(struct jobs *jobs);
 
-/* Runs in the log directory. */
-struct run {
-    char *name, *path;
-};
-typedef ARRAY(struct run) run_list;
-run_list runs_list(struct server *server);
-void runs_free(run_list *runs);
-
-/* Queues a run of the log directory for processing unless it has a profile, or processing it
- * failed; false, and the reply is set, if it cannot be. */
-bool run_prepare(struct request *request, struct reply *reply, const char *name);
-/* Processes a run of the log directory unless it has a profile, and waits for it; the reply is set
- * if it fails or takes too long. */
-bool run_make_ready(struct request *request, struct reply *reply, const char *name);
-
-/* Replies for a profile that does not exist: 409 if it is queued, processing or failed, otherwise
- * 404. */
-void jobs_reply_unready(struct request *request, struct reply *reply, const char *name);
-
 #endif

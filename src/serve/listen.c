@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, MAX_TRIES = 100 };
-
 union address {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -68,7 +66,7 @@ static int try_port(union address *address, socklen_t size, uint16_t *port)
         return -1;
     *port_of(address) = htons(*port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, &address->any, size) == 0 && listen(fd, BACKLOG) == 0 &&
+    if (bind(fd, &address->any, size) == 0 && listen(fd, LISTEN_BACKLOG) == 0 &&
         getsockname(fd, &address->any, &size) == 0) {
         *port = ntohs(*port_of(address));
         return fd;
@@ -94,7 +92,7 @@ bool listen_on(const char *host, struct serve_port wanted, const char *option, u
         return error_set(err, "cannot listen on port %u of %s: %s", wanted.number, host,
                          strerror(errno));
     for (unsigned next = wanted.number + 1u;
-         next <= UINT16_MAX && next <= wanted.number + (unsigned)MAX_TRIES; next++) {
+         next <= UINT16_MAX && next <= wanted.number + (unsigned)LISTEN_MAX_PORTS; next++) {
         *port = (uint16_t)next;
         *fd = try_port(&address, size, port);
         if (*fd < 0)

@@ -1,107 +1,17 @@
 /*
- * Ids and favourites, and the API of marker sets.
+ * Marker sets of profiles: JSON files in the workspace's notes/<name>/markers.
  */
 #include "serve/handlers.h"
 
-#include "serve/notes.h"
-#include "serve/open_profiles.h"
-#include "serve/rank_profiles.h"
-
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define SUFFIX ".json"
 
-/* Profile names contain no slash and do not start with a dot, so they are safe as folder names.
- * Those of ranks, which have slashes, are checked by open_profile; nothing is written for them. */
-static char *notes_folder(const struct server *server, const char *name)
-{
-    return path_format("%s/notes/%s", server->data_path, name);
-}
-
-static bool read_id(const char *path, char id[static PROFILE_ID_SIZE])
-{
-    size_t size = 0;
-    char *content = file_content(path, PROFILE_ID_SIZE, &size);
-    bool ok = content && size == PROFILE_ID_SIZE - 1 &&
-              strspn(content, "0123456789abcdef") == PROFILE_ID_SIZE - 1;
-    if (ok)
-        memcpy(id, content, PROFILE_ID_SIZE);
-    mem_free(content);
-    return ok;
-}
-
-bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID_SIZE])
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    char *folder = notes_folder(server, name), *path = path_format("%s/id", folder);
-    struct error ignored;
-    uint64_t number;
-    pthread_mutex_lock(&lock);
-    bool ok = read_id(path, id);
-    if (!ok && getrandom(&number, sizeof number, 0) == sizeof number) {
-        snprintf(id, PROFILE_ID_SIZE, "%016llx", (unsigned long long)number);
-        ok = make_directories(folder, &ignored) && file_replace(path, text_of(id), &ignored);
-    }
-    pthread_mutex_unlock(&lock);
-    mem_free(path);
-    mem_free(folder);
-    return ok;
-}
-
-static char *favourite_path(const struct server *server, const char *name)
-{
-    return path_format("%s/notes/%s/favourite", server->data_path, name);
-}
-
-bool notes_is_favourite(struct server *server, const char *name)
-{
-    char *path = favourite_path(server, name);
-    bool is_there = access(path, F_OK) == 0;
-    mem_free(path);
-    return is_there;
-}
-
-bool notes_set_favourite(struct server *server, const char *name, bool is_favourite,
-                         struct error *err)
-{
-    char *path = favourite_path(server, name), *folder = notes_folder(server, name);
-    bool ok = true;
-    if (is_favourite)
-        ok = make_directories(folder, err) && file_replace(path, TEXT(""), err);
-    else if (unlink(path) != 0 && errno != ENOENT)
-        ok = error_in_file(err, path, "cannot remove: %s", strerror(errno));
-    mem_free(path);
-    mem_free(folder);
-    return ok;
-}
-
-bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err)
-{
-    char *from = notes_folder(server, name), *to = notes_folder(server, new_name);
-    folder_remove(to); /* left over from a deleted profile */
-    bool ok = rename(from, to) == 0 || errno == ENOENT;
-    if (!ok)
-        error_in_file(err, from, "cannot rename: %s", strerror(errno));
-    mem_free(from);
-    mem_free(to);
-    return ok;
-}
-
-void notes_remove(struct server *server, const char *name)
-{
-    char *folder = notes_folder(server, name);
-    folder_remove(folder);
-    mem_free(folder);
-}
-
 static char *sets_folder(const struct request *request)
 {
-    return path_format("%s/notes/%s/markers", request->server->data_path, request->parameters[0]);
+    return path_format("%s/notes/%s/markers", request->server->data_path, request->subject->name);
 }
 
 static bool is_set_name(const char *name)
@@ -119,7 +29,7 @@ static char *set_path(const struct request *request, struct reply *reply)
     const char *set = request->parameters[1];
     if (is_set_name(set))
         return path_format("%s/notes/%s/markers/%s" SUFFIX, request->server->data_path,
-                           request->parameters[0], set);
+                           request->subject->name, set);
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
                 "the name of a marker set must have 1 to %d bytes, no slash and no leading dot",
                 MAX_SET_NAME);
@@ -154,9 +64,6 @@ static size_t count_sets(const char *folder)
 
 void list_markers(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
     char *folder = sets_folder(request);
     ARRAY(char *) names = {0};
     DIR *stream = opendir(folder);
@@ -179,7 +86,6 @@ void list_markers(struct request *request, struct reply *reply)
     json_close(&json, '}');
     array_free(&names);
     mem_free(folder);
-    close_profile(opened);
 }
 
 static void no_such_set(struct request *request, struct reply *reply)
@@ -189,8 +95,7 @@ static void no_such_set(struct request *request, struct reply *reply)
 
 void get_markers(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    char *path = opened ? set_path(request, reply) : NULL;
+    char *path = set_path(request, reply);
     size_t size;
     char *content = path ? file_content(path, MARKERS_BODY, &size) : NULL;
     if (content) {
@@ -201,7 +106,6 @@ void get_markers(struct request *request, struct reply *reply)
     }
     mem_free(content);
     mem_free(path);
-    close_profile(opened);
 }
 
 static bool is_json(struct text body)
@@ -215,10 +119,7 @@ static bool is_json(struct text body)
 
 void put_markers(struct request *request, struct reply *reply)
 {
-    if (reply_if_rank(request, reply))
-        return;
-    struct opened *opened = open_profile(request, reply);
-    char *path = opened ? set_path(request, reply) : NULL, *folder = sets_folder(request);
+    char *path = set_path(request, reply), *folder = sets_folder(request);
     struct text body = {request->body.data, request->body.size};
     struct error err;
     struct output clean;
@@ -241,19 +142,14 @@ void put_markers(struct request *request, struct reply *reply)
     output_discard(&clean);
     mem_free(path);
     mem_free(folder);
-    close_profile(opened);
 }
 
 void delete_markers(struct request *request, struct reply *reply)
 {
-    if (reply_if_rank(request, reply))
-        return;
-    struct opened *opened = open_profile(request, reply);
-    char *path = opened ? set_path(request, reply) : NULL;
+    char *path = set_path(request, reply);
     if (path && unlink(path) == 0)
         reply_no_content(reply);
     else if (path)
         no_such_set(request, reply);
     mem_free(path);
-    close_profile(opened);
 }

@@ -1,5 +1,5 @@
 /*
- * Data about profiles beside their content (id, favourites, markers), internal to serve. Stored in
+ * Data about profiles beside their content (id, favorites, markers), internal to serve. Stored in
  * the workspace's notes/<name>, outside the profile's folder, so it survives reprocessing.
  */
 #ifndef KYMO_SERVE_NOTES_H
@@ -16,8 +16,5 @@ bool notes_set_favourite(struct server *server, const char *name, bool is_favour
                          struct error *err);
 bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err);
 void notes_remove(struct server *server, const char *name);
-
-/* Frees the cache of the profile list; at shutdown. */
-void profiles_cache_free(void);
 
 #endif

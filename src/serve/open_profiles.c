@@ -3,7 +3,6 @@
  */
 #include "serve/open_profiles.h"
 
-#include "serve/jobs.h"
 #include "serve/opened.h"
 #include "serve/rank_profiles.h"
 #include "store/tables/store.h"
@@ -13,10 +12,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MAX_OPEN = 6, CLOSE_AFTER_MS = 60000 };
-/* Resident memory of the process above which mapped files are released. */
-#define MAX_RESIDENT (144L << 20)
 
 struct open_profiles *open_profiles_create(struct server *server)
 {
@@ -61,14 +56,14 @@ void open_profiles_destroy(struct open_profiles *open_profiles)
 }
 
 /* Unlinks unused profiles that are stale or idle too long, and the least recently used one above
- * MAX_OPEN. Call with the lock held. */
+ * MAX_OPEN_PROFILES. Call with the lock held. */
 static struct opened *take_unused(struct open_profiles *open_profiles, int64_t now)
 {
     struct opened *taken = NULL, **oldest = NULL;
     size_t count = 0;
     for (struct opened **at = &open_profiles->opened; *at;) {
         struct opened *opened = *at;
-        if (opened->users == 0 && (opened->is_stale || now - opened->used_ms > CLOSE_AFTER_MS)) {
+        if (opened->users == 0 && (opened->is_stale || now - opened->used_ms > PROFILE_IDLE_MS)) {
             *at = opened->next;
             opened->next = taken;
             taken = opened;
@@ -79,7 +74,7 @@ static struct opened *take_unused(struct open_profiles *open_profiles, int64_t n
         count++;
         at = &opened->next;
     }
-    if (count > MAX_OPEN && oldest) {
+    if (count > MAX_OPEN_PROFILES && oldest) {
         struct opened *opened = *oldest;
         *oldest = opened->next;
         opened->next = taken;
@@ -141,7 +136,7 @@ void open_profiles_stop(struct open_profiles *open_profiles)
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
+bool is_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -166,10 +161,8 @@ static struct opened *find_opened(struct open_profiles *open_profiles, const cha
     return found;
 }
 
-/* A reference to the directory's cache entry, which is made if there is none. Takes over the path,
- * and that of a rank's mark. */
-static struct opened *share_opened(struct open_profiles *open_profiles, const char *name,
-                                   char *directory, char *mark, const struct stat *status)
+struct opened *opened_share(struct open_profiles *open_profiles, const char *name, char *directory,
+                            char *mark, const struct stat *status)
 {
     pthread_mutex_lock(&open_profiles->lock);
     struct opened *found = find_opened(open_profiles, name, status);
@@ -197,9 +190,7 @@ static struct opened *share_opened(struct open_profiles *open_profiles, const ch
     return found;
 }
 
-/* A reference to a rank that is open and is still the same. It saves looking for the rank, which
- * takes time in proportion to the machines of its run. */
-static struct opened *share_rank(struct open_profiles *open_profiles, const char *name)
+struct opened *opened_find_rank(struct open_profiles *open_profiles, const char *name)
 {
     struct stat status;
     pthread_mutex_lock(&open_profiles->lock);
@@ -217,54 +208,6 @@ static struct opened *share_rank(struct open_profiles *open_profiles, const char
     return opened;
 }
 
-static struct opened *open_rank(struct request *request, const char *name, struct reply *reply)
-{
-    struct server *server = request->server;
-    struct served_rank rank;
-    struct stat before, after;
-    struct opened *opened = share_rank(server->open_profiles, name);
-    if (opened || !served_rank_find(&rank, server, name, reply))
-        return opened;
-    bool is_there = lstat(rank.mark, &before) == 0;
-    char *directory = rank_links_make(server->rank_links, &rank, reply);
-    /* Links that were made while the rank was replaced may be of both. */
-    if (directory &&
-        (!is_there || lstat(rank.mark, &after) != 0 || !is_same_file(&before, &after))) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again", name);
-        rank_links_remove(directory);
-    } else if (directory) {
-        opened = share_opened(server->open_profiles, name, directory, rank.mark, &before);
-        rank.mark = NULL;
-    }
-    served_rank_free(&rank);
-    return opened;
-}
-
-struct opened *open_profile(struct request *request, struct reply *reply)
-{
-    return open_profile_named(request, request->parameters[0], reply);
-}
-
-struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply)
-{
-    struct open_profiles *open_profiles = request->server->open_profiles;
-    struct error err;
-    struct stat status;
-    char *directory;
-    if (is_rank_name(name))
-        return open_rank(request, name, reply);
-    if (!profile_directory(request->server->data_path, name, &directory, &err)) {
-        reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
-        return NULL;
-    }
-    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        jobs_reply_unready(request, reply, name);
-        mem_free(directory);
-        return NULL;
-    }
-    return share_opened(open_profiles, name, directory, NULL, &status);
-}
-
 struct opened *open_results(struct request *request, const char *name, const char *directory,
                             struct reply *reply)
 {
@@ -273,8 +216,16 @@ struct opened *open_results(struct request *request, const char *name, const cha
         reply_error(reply, MHD_HTTP_NOT_FOUND, "the results of '%s' are gone; try again", name);
         return NULL;
     }
-    return share_opened(request->server->open_profiles, name,
+    return opened_share(request->server->open_profiles, name,
                         mem_copy_text(directory, strlen(directory)), NULL, &status);
+}
+
+struct opened *opened_hold(struct opened *opened)
+{
+    pthread_mutex_lock(&opened->open_profiles->lock);
+    opened->users++;
+    pthread_mutex_unlock(&opened->open_profiles->lock);
+    return opened;
 }
 
 void close_profile(struct opened *opened)
@@ -308,6 +259,11 @@ struct hit_cache *opened_hits(struct opened *opened)
     return &opened->hits;
 }
 
+void reply_no_profile(struct reply *reply, const char *name)
+{
+    reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
+}
+
 bool reply_if_gone(const struct opened *opened, struct reply *reply)
 {
     struct stat status;
@@ -316,7 +272,7 @@ bool reply_if_gone(const struct opened *opened, struct reply *reply)
     bool is_new = is_there && !is_same(opened, opened->name, &status);
     pthread_mutex_unlock(&opened->open_profiles->lock);
     if (!is_there)
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", opened->name);
+        reply_no_profile(reply, opened->name);
     else if (is_new)
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' was replaced meanwhile; try again",
                     opened->name);

@@ -22,14 +22,20 @@ void open_profiles_stop(struct open_profiles *open_profiles);
 
 /* A reference to an open profile. */
 struct opened;
-/* Opens the profile named by the request's first parameter; NULL with the reply set if there is
- * none. */
-struct opened *open_profile(struct request *request, struct reply *reply);
-struct opened *open_profile_named(struct request *request, const char *name, struct reply *reply);
+/* A reference to the cache entry of a profile's directory, made if there is none. Takes over the
+ * path, and that of a rank's mark: the file that changes when the rank does; NULL for others. Which
+ * directory a name stands for is decided in subjects.c. */
+struct opened *opened_share(struct open_profiles *open_profiles, const char *name, char *directory,
+                            char *mark, const struct stat *status);
+/* A reference to a rank that is open and is still the same, or NULL. */
+struct opened *opened_find_rank(struct open_profiles *open_profiles, const char *name);
 /* The same for the results of a run, which are tables without a timeline. The name, which no
- * profile has, is that of the cache entry. */
+ * profile has, is that of the cache entry. NULL with the reply set if they are gone. */
 struct opened *open_results(struct request *request, const char *name, const char *directory,
                             struct reply *reply);
+/* One more reference, for what outlives the handler. */
+struct opened *opened_hold(struct opened *opened);
+/* Gives back a reference; NULL is ignored. */
 void close_profile(struct opened *opened);
 const char *opened_directory(const struct opened *opened);
 /* Whether it is a rank of a dataset: the files in its directory are links. */
@@ -40,6 +46,8 @@ struct hit_cache *opened_hits(struct opened *opened);
 /* NULL if it cannot be read; reply, if not NULL, is then set. */
 struct timeline *opened_timeline(struct opened *opened, struct reply *reply);
 
+bool is_same_file(const struct stat *a, const struct stat *b);
+void reply_no_profile(struct reply *reply, const char *name);
 /* Replies 404 or 409 if the profile was removed or replaced since it was opened. */
 bool reply_if_gone(const struct opened *opened, struct reply *reply);
 /* Replies for a profile that could not be read: it may have been deleted or replaced since it was

@@ -4,26 +4,11 @@
  */
 #include "report/xprof/tools.h"
 #include "serve/handlers.h"
-#include "serve/jobs.h"
-#include "serve/open_profiles.h"
+#include "serve/log_runs.h"
 
 #include <stdlib.h>
 
 static const struct text all_hosts = TEXT("ALL_HOSTS");
-
-/* "a/plugins/profile/run" is "a/run" in XProf. */
-static char *shown_name(const char *root, const struct run *run)
-{
-    static const char middle[] = "plugins/profile/";
-    size_t size = strlen(root);
-    const char *below = strncmp(run->path, root, size) == 0 ? run->path + size : run->name;
-    below += strspn(below, "/");
-    const char *at = strstr(below, middle);
-    if (*below == '\0')
-        return mem_copy_text(run->name, strlen(run->name));
-    return at ? path_format("%.*s%s", (int)(at - below), below, at + strlen(middle))
-              : mem_copy_text(below, strlen(below));
-}
 
 static int by_name_descending(const void *left, const void *right)
 {
@@ -37,31 +22,10 @@ static char *last_part(const char *path)
     return mem_copy_text(name, strlen(name));
 }
 
-/* Whether a path that a client names is that of a run. */
-static bool is_path_of(const struct run *run, const char *path)
-{
-    char *given = realpath(path, NULL), *own = realpath(run->path, NULL);
-    bool is_same = given && own && strcmp(given, own) == 0;
-    free(given);
-    free(own);
-    return is_same;
-}
-
-/* The log directory is all that is served. */
-static bool check_paths(const struct request *request, struct reply *reply)
-{
-    if (!request_argument(request, "run_path"))
-        return true;
-    reply_error(reply, MHD_HTTP_BAD_REQUEST,
-                "\"run_path\" is not supported: runs are those of the log directory");
-    return false;
-}
-
 void plugin_runs(struct request *request, struct reply *reply)
 {
-    const char *root = request->server->options->log_directory;
     const char *path = request_argument(request, "session_path");
-    if (!check_paths(request, reply))
+    if (!run_paths_check(request, reply))
         return;
     run_list runs = runs_list(request->server);
     ARRAY(char *) names = {0};
@@ -69,8 +33,8 @@ void plugin_runs(struct request *request, struct reply *reply)
     char **name;
     array_each (run, &runs)
         if (!path)
-            *array_push(&names) = shown_name(root, run);
-        else if (is_path_of(run, path))
+            *array_push(&names) = run_xprof_name(request->server, run);
+        else if (run_is_at(run, path))
             *array_push(&names) = last_part(run->path);
     if (names.count > 0)
         qsort(names.items, names.count, sizeof *names.items, by_name_descending);
@@ -85,61 +49,23 @@ void plugin_runs(struct request *request, struct reply *reply)
     runs_free(&runs);
 }
 
-/* The profile of the run that was asked for; else one of that name. */
-static char *find_profile(struct request *request, struct reply *reply)
-{
-    const char *root = request->server->options->log_directory;
-    const char *wanted = request_argument(request, "run");
-    const char *path = request_argument(request, "session_path");
-    if (!check_paths(request, reply))
-        return NULL;
-    if (!wanted && !path) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"run\"");
-        return NULL;
-    }
-    run_list runs = runs_list(request->server);
-    char *found = NULL;
-    const struct run *run;
-    array_each (run, &runs) {
-        char *name = shown_name(root, run);
-        bool is_it = path ? is_path_of(run, path)
-                          : strcmp(name, wanted) == 0 || strcmp(run->name, wanted) == 0;
-        if (!found && is_it)
-            found = mem_copy_text(run->name, strlen(run->name));
-        mem_free(name);
-    }
-    runs_free(&runs);
-    if (!found && path)
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "\"session_path\" is no run of the log directory");
-    return found || path ? found : mem_copy_text(wanted, strlen(wanted));
-}
-
-/* A query on the profile of a run. */
+/* A query on the profile of a run, which is processed if need be. */
 struct plugin_query {
-    char *name;
     struct opened *opened;
     struct profile_query query;
 };
 
 static bool plugin_begin(struct plugin_query *plugin, struct request *request, struct reply *reply)
 {
-    *plugin = (struct plugin_query){.name = find_profile(request, reply)};
-    request->parameters[0] = plugin->name;
-    if (plugin->name && run_make_ready(request, reply, plugin->name))
-        plugin->opened = open_profile(request, reply);
-    if (plugin->opened &&
-        profile_query_begin(&plugin->query, plugin->opened, request, QUERY_SEARCH, reply))
-        return true;
-    close_profile(plugin->opened);
-    mem_free(plugin->name);
-    return false;
+    if (!subject_make_ready(request, reply))
+        return false;
+    plugin->opened = request->subject->opened;
+    return profile_query_begin(&plugin->query, plugin->opened, request, QUERY_SEARCH, reply);
 }
 
 static void plugin_end(struct plugin_query *plugin)
 {
     profile_query_end(&plugin->query);
-    close_profile(plugin->opened);
-    mem_free(plugin->name);
 }
 
 /* Texts that a query of one column answers with. */
@@ -442,14 +368,9 @@ static bool names_a_tool(const char *list)
 void plugin_prepare(struct request *request, struct reply *reply)
 {
     const char *tools = request_argument(request, "tools");
-    if (!request_argument(request, "session_path")) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"session_path\"");
-        return;
-    }
-    char *name = find_profile(request, reply);
-    if (name && tools && *tools && !names_a_tool(tools)) {
+    if (tools && *tools && !names_a_tool(tools)) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"tools\" names no tool that is known here");
-    } else if (name && run_prepare(request, reply, name)) {
+    } else if (run_prepare(request, reply, request->subject->name)) {
         struct json json = reply_json(reply);
         reply->status = MHD_HTTP_ACCEPTED;
         json_open(&json, '{');
@@ -457,5 +378,4 @@ void plugin_prepare(struct request *request, struct reply *reply)
         json_put_text(&json, "message", TEXT("Cache generation started"));
         json_close(&json, '}');
     }
-    mem_free(name);
 }

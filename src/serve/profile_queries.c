@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 100 };
-
 static bool read_columns(struct opened *opened, struct error *err)
 {
     struct sql_connection *connection;
@@ -47,7 +45,7 @@ static struct sql_database *opened_database(struct opened *opened, struct error 
 /* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct open_profiles *open_profiles)
 {
-    struct timespec until = clock_after_ms(POLL_MS);
+    struct timespec until = clock_after_ms(SEARCH_POLL_MS);
     pthread_cond_clockwait(&open_profiles->freed, &open_profiles->lock, CLOCK_MONOTONIC, &until);
 }
 

@@ -8,8 +8,6 @@
 
 #include <time.h>
 
-enum { POLL_MS = 50, SPARE_MS = 60000 };
-
 struct queries {
     pthread_mutex_t lock;
     pthread_cond_t freed;
@@ -73,7 +71,7 @@ void queries_tick(struct queries *queries)
 {
     struct sql_child *spare = NULL;
     pthread_mutex_lock(&queries->lock);
-    if (queries->spare && clock_monotonic_ms() - queries->spare_ms > SPARE_MS) {
+    if (queries->spare && clock_monotonic_ms() - queries->spare_ms > QUERY_SPARE_MS) {
         spare = queries->spare;
         queries->spare = NULL;
     }
@@ -89,7 +87,7 @@ static bool is_cancelled(void *context)
 /* Call with the lock held; it is released while waiting. */
 static void wait_for_slot(struct queries *queries)
 {
-    struct timespec until = clock_after_ms(POLL_MS);
+    struct timespec until = clock_after_ms(QUERY_POLL_MS);
     pthread_cond_clockwait(&queries->freed, &queries->lock, CLOCK_MONOTONIC, &until);
 }
 

@@ -1,11 +1,10 @@
 /*
- * Names of ranks, and the directories of links that they are opened as. Each server has a folder of
- * its own for these, locked, so that the next one removes what a killed one left.
+ * The directories of links that ranks are opened as. Each server has a folder of its own for these,
+ * locked, so that the next one removes what a killed one left.
  */
 #include "serve/rank_profiles.h"
 
 #include "report/fleet/fleet.h"
-#include "serve/fleet_runs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,90 +44,12 @@ void rank_links_destroy(struct rank_links *links)
     mem_free(links);
 }
 
-bool is_rank_name(const char *name)
-{
-    return strchr(name, '/') != NULL;
-}
-
 char *rank_profile_name(const char *dataset, const char *run, int64_t rank)
 {
     char *name = rank_name(run, rank);
     char *path = path_format("%s/%s", dataset, name);
     mem_free(name);
     return path;
-}
-
-/* Where the name of the rank begins, after that of the dataset; NULL if there is none. */
-static const char *rank_part(const char *name)
-{
-    const char *at = strrchr(name, '/');
-    while (at && at > name && *--at != '/')
-        continue;
-    return at && *at == '/' ? at + 1 : NULL;
-}
-
-bool is_written_as_rank(const char *name)
-{
-    const char *part = rank_part(name);
-    char *run;
-    int64_t number;
-    if (!part || !rank_name_read(part, &run, &number))
-        return false;
-    mem_free(run);
-    return true;
-}
-
-bool served_rank_find(struct served_rank *rank, const struct server *server, const char *name,
-                      struct reply *reply)
-{
-    const char *part = rank_part(name);
-    char *run;
-    int64_t number;
-    struct error err;
-    *rank = (struct served_rank){0};
-    if (!part || !rank_name_read(part, &run, &number)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND,
-                    "'%s' names neither a profile nor a rank, such as runs/run=night/rank=3", name);
-        return false;
-    }
-    char *dataset = mem_copy_text(name, (size_t)(part - name - 1));
-    rank->dataset = dataset_path(server, dataset);
-    bool ok = rank->dataset && rank_locate(rank->dataset, run, number, &rank->place, &err);
-    if (ok)
-        rank->mark = rank_mark(rank->dataset, rank->place);
-    else if (rank->dataset)
-        reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
-    else
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "no dataset '%s' is served", dataset);
-    if (!ok)
-        served_rank_free(rank);
-    mem_free(dataset);
-    mem_free(run);
-    return ok;
-}
-
-void served_rank_free(struct served_rank *rank)
-{
-    mem_free(rank->dataset);
-    mem_free(rank->place);
-    mem_free(rank->mark);
-    *rank = (struct served_rank){0};
-}
-
-bool reply_if_rank(const struct request *request, struct reply *reply)
-{
-    const char *name = request->parameters[0];
-    struct served_rank rank;
-    if (!is_rank_name(name))
-        return false;
-    if (served_rank_find(&rank, request->server, name, reply)) {
-        served_rank_free(&rank);
-        reply_error(reply, MHD_HTTP_CONFLICT,
-                    "'%s' is a rank of a dataset, which the server only reads; kymo fleet changes "
-                    "it",
-                    name);
-    }
-    return true;
 }
 
 static int lock_folder(const char *path)
@@ -212,17 +133,15 @@ static char *make_directory(const struct rank_links *links, const char *place, s
     return NULL;
 }
 
-char *rank_links_make(struct rank_links *links, const struct served_rank *rank, struct reply *reply)
+char *rank_links_make(struct rank_links *links, const char *dataset, const char *place,
+                      struct error *err)
 {
-    struct error err;
     pthread_mutex_lock(&links->lock);
-    char *directory = make_folder(links, &err) ? make_directory(links, rank->place, &err) : NULL;
+    char *directory = make_folder(links, err) ? make_directory(links, place, err) : NULL;
     pthread_mutex_unlock(&links->lock);
-    if (directory && rank_link(rank->dataset, rank->place, directory, &err))
+    if (!directory || rank_link(dataset, place, directory, err))
         return directory;
-    if (directory)
-        rank_links_remove(directory);
-    reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+    rank_links_remove(directory);
     return NULL;
 }
 

@@ -1,19 +1,16 @@
 /*
  * Runs in a log directory, processed on request.
  */
-#include "serve/handlers.h"
+#include "serve/log_runs.h"
 
 #include "import/import.h"
 #include "serve/jobs.h"
 #include "serve/open_profiles.h"
-#include "serve/rank_profiles.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { MAX_RUN_NAME = 180 };
 
 /* "a/plugins/profile/run" becomes "a_run": the path without its constant parts. */
 static char *run_name(const char *root, const char *path)
@@ -119,6 +116,46 @@ void runs_free(run_list *runs)
     array_free(runs);
 }
 
+char *run_xprof_name(const struct server *server, const struct run *run)
+{
+    static const char middle[] = "plugins/profile/";
+    const char *root = server->options->log_directory;
+    size_t size = strlen(root);
+    const char *below = strncmp(run->path, root, size) == 0 ? run->path + size : run->name;
+    below += strspn(below, "/");
+    const char *at = strstr(below, middle);
+    if (*below == '\0')
+        return mem_copy_text(run->name, strlen(run->name));
+    return at ? path_format("%.*s%s", (int)(at - below), below, at + strlen(middle))
+              : mem_copy_text(below, strlen(below));
+}
+
+bool run_has_name(const struct server *server, const struct run *run, const char *name)
+{
+    char *other = run_xprof_name(server, run);
+    bool is_it = strcmp(other, name) == 0 || strcmp(run->name, name) == 0;
+    mem_free(other);
+    return is_it;
+}
+
+bool run_is_at(const struct run *run, const char *path)
+{
+    char *given = realpath(path, NULL), *own = realpath(run->path, NULL);
+    bool is_same = given && own && strcmp(given, own) == 0;
+    free(given);
+    free(own);
+    return is_same;
+}
+
+bool run_paths_check(const struct request *request, struct reply *reply)
+{
+    if (!request_argument(request, "run_path"))
+        return true;
+    reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                "\"run_path\" is not supported: runs are those of the log directory");
+    return false;
+}
+
 /* Finds the newest job with the name. */
 static bool find_job(struct server *server, const char *name, struct job *found)
 {
@@ -146,11 +183,11 @@ static char *find_run(struct server *server, const char *name)
     return path;
 }
 
-void jobs_reply_unready(struct request *request, struct reply *reply, const char *name)
+void reply_unready(struct server *server, struct reply *reply, const char *name)
 {
     struct job job;
     char *run;
-    if (find_job(request->server, name, &job)) {
+    if (find_job(server, name, &job)) {
         if (job.state == JOB_FAILED)
             reply_error(reply, MHD_HTTP_CONFLICT, "processing '%s' failed: %s", name,
                         job.reason ? job.reason : "unknown error");
@@ -158,11 +195,11 @@ void jobs_reply_unready(struct request *request, struct reply *reply, const char
             reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is being processed: %u %%", name,
                         job.percent);
         job_free(&job);
-    } else if ((run = find_run(request->server, name))) {
+    } else if ((run = find_run(server, name))) {
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
         mem_free(run);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "profile '%s' not found", name);
+        reply_no_profile(reply, name);
     }
 }
 
@@ -176,15 +213,10 @@ static void reply_queued(struct reply *reply, const char *name)
     json_close(&json, '}');
 }
 
-/* Processes a run of the log directory, or retries a failed job. */
-void process_profile(struct request *request, struct reply *reply)
+void run_process(struct server *server, const char *name, struct reply *reply)
 {
-    struct server *server = request->server;
-    const char *name = request->parameters[0];
     struct error err;
     struct job job;
-    if (reply_if_rank(request, reply))
-        return;
     char *run = find_run(server, name), *directory = NULL;
     if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
@@ -244,8 +276,7 @@ bool run_prepare(struct request *request, struct reply *reply, const char *name)
 {
     if (has_profile(request->server, name) || has_failed(request->server, name))
         return true;
-    request->parameters[0] = name;
-    process_profile(request, reply);
+    run_process(request->server, name, reply);
     if (reply->status != MHD_HTTP_ACCEPTED)
         return false;
     reply->status = MHD_HTTP_OK;
@@ -255,7 +286,6 @@ bool run_prepare(struct request *request, struct reply *reply, const char *name)
 
 bool run_make_ready(struct request *request, struct reply *reply, const char *name)
 {
-    enum { LOOK_AGAIN_US = 20000 };
     struct server *server = request->server;
     int64_t until = clock_monotonic_ms() + RUN_WAIT_MS;
     if (!run_prepare(request, reply, name))
@@ -263,10 +293,10 @@ bool run_make_ready(struct request *request, struct reply *reply, const char *na
     while (!has_profile(server, name)) {
         if (has_failed(server, name) || clock_monotonic_ms() > until ||
             request_is_abandoned(request)) {
-            jobs_reply_unready(request, reply, name);
+            reply_unready(server, reply, name);
             return false;
         }
-        usleep(LOOK_AGAIN_US);
+        usleep(RUN_POLL_MS * 1000);
     }
     return true;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MAX_CONDITIONS = 32, MAX_QUERY_BYTES = 4000, FIELD_SIZE = 64 };
+enum { FIELD_SIZE = 64 };
 
 enum relation { OP_EQUALS, OP_CONTAINS, OP_LESS, OP_MORE, OP_AT_MOST, OP_AT_LEAST };
 static const char *const relation_sql[] = {"=", "", "<", ">", "<=", ">="};
@@ -144,8 +144,8 @@ static bool read_conditions(char *at, struct condition *conditions, size_t *coun
         at += strspn(at, " \t\r\n");
         if (!*at)
             return true;
-        if (*count == MAX_CONDITIONS)
-            return error_set(err, "too many conditions; %d at most", MAX_CONDITIONS);
+        if (*count == SEARCH_MAX_CONDITIONS)
+            return error_set(err, "too many conditions; %d at most", SEARCH_MAX_CONDITIONS);
         struct condition *condition = &conditions[(*count)++];
         *condition = (struct condition){.relation = OP_CONTAINS};
         size_t size = 0;
@@ -420,11 +420,11 @@ static void put_select(const struct plan *plan, bool has_self, struct output *sq
 bool search_compile(const char *query, bool has_self, column_test *has, const void *context,
                     struct output *sql, struct error *err)
 {
-    struct condition conditions[MAX_CONDITIONS];
-    bool is_known[MAX_CONDITIONS] = {false};
+    struct condition conditions[SEARCH_MAX_CONDITIONS];
+    bool is_known[SEARCH_MAX_CONDITIONS] = {false};
     size_t count = 0;
-    if (strlen(query) > MAX_QUERY_BYTES)
-        return error_set(err, "query too long; %d bytes at most", MAX_QUERY_BYTES);
+    if (strlen(query) > SEARCH_MAX_BYTES)
+        return error_set(err, "query too long; %d bytes at most", SEARCH_MAX_BYTES);
     char *buffer = mem_copy_text(query, strlen(query));
     bool ok = read_conditions(buffer, conditions, &count, err);
     for (size_t b = 0; b < BASES && ok; b++) {

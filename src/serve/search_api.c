@@ -6,15 +6,11 @@
 
 #include "export/export.h"
 #include "serve/edges.h"
-#include "serve/open_profiles.h"
 #include "serve/search.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { DEFAULT_HITS = 100, TOP_NAMES = 20, MAX_NAMES = 1000, RANGES = 1000 };
-#define MAX_OFFSET ((uint64_t)1 << 53)
 
 /* Statistics over a set of events; `set` is a SELECT with the columns of search_compile. */
 struct event_stats {
@@ -137,7 +133,8 @@ static void put_ranges(struct event_stats *stats, struct timeline *timeline)
     put_set(stats);
     output_format(&stats->sql,
                   " GROUP BY floor((start_ps - %lld)::DOUBLE * %d / %lld) ORDER BY min(start_ps)",
-                  (long long)from, RANGES, (long long)(to > from ? sub_saturated(to, from) : 1));
+                  (long long)from, SEARCH_RANGES,
+                  (long long)(to > from ? sub_saturated(to, from) : 1));
     put_rows(stats, "ranges", keys, 2);
 }
 
@@ -196,7 +193,7 @@ static void run_search(struct event_stats *stats, struct opened *opened, uint64_
     if (stats->ok)
         put_by_table(stats);
     if (stats->ok)
-        put_by_name(stats, TOP_NAMES);
+        put_by_name(stats, SEARCH_TOP_NAMES);
     if (stats->ok)
         put_ranges(stats, opened_timeline(opened, NULL));
     if (stats->ok)
@@ -211,14 +208,12 @@ void get_search(struct request *request, struct reply *reply)
     uint64_t limit = DEFAULT_HITS, offset = 0;
     struct error err;
     struct event_stats stats;
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
+    struct opened *opened = request->subject->opened;
     begin(&stats, reply);
     if (!query)
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: q");
     else if (request_number(request, reply, "limit", MAX_HITS, &limit) &&
-             request_number(request, reply, "offset", MAX_OFFSET, &offset) &&
+             request_number(request, reply, "offset", SEARCH_MAX_OFFSET, &offset) &&
              profile_query_begin(&stats.query, opened, request, QUERY_SEARCH, reply)) {
         if (!search_compile(query, has_self(opened), opened_has, opened, &stats.set, &err)) {
             reply_bad_query(reply, &err);
@@ -230,7 +225,6 @@ void get_search(struct request *request, struct reply *reply)
         profile_query_end(&stats.query);
     }
     end(&stats);
-    close_profile(opened);
 }
 
 /* What is selected. */
@@ -321,7 +315,7 @@ static void sum_selection(struct event_stats *stats, const struct opened *opened
     json_open(&stats->json, '{');
     put_totals(stats);
     if (stats->ok)
-        put_by_name(stats, MAX_NAMES);
+        put_by_name(stats, SELECTION_MAX_NAMES);
     if (stats->ok)
         put_by_track(stats);
     if (stats->ok) {
@@ -349,12 +343,10 @@ static bool read_selection(struct request *request, struct reply *reply,
 
 void post_selection(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     struct event_stats stats;
     struct selection selection = {0};
     struct error err;
-    if (!opened)
-        return;
     begin(&stats, reply);
     struct timeline *timeline = opened_timeline(opened, NULL);
     if (read_selection(request, reply, &selection)) {
@@ -371,5 +363,4 @@ void post_selection(struct request *request, struct reply *reply)
     end(&stats);
     array_free(&selection.tracks);
     array_free(&selection.edges);
-    close_profile(opened);
 }

@@ -5,11 +5,11 @@
 
 #include "serve/access.h"
 #include "serve/assets.h"
-#include "serve/fleet_runs.h"
+#include "serve/handlers.h"
 #include "serve/http.h"
 #include "serve/jobs.h"
 #include "serve/listen.h"
-#include "serve/notes.h"
+#include "serve/profile_list.h"
 #include "serve/queries.h"
 #include "serve/rank_profiles.h"
 #include "store/tables/store.h"
@@ -22,8 +22,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-enum { TICK_MS = 50, SLOW_TICKS = 20 };
 
 /* A port and its HTTP server. */
 struct listener {
@@ -89,7 +87,7 @@ static void allow_many_files(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+        limit.rlim_cur = limit.rlim_max < MAX_OPEN_FILES ? limit.rlim_max : MAX_OPEN_FILES;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
@@ -152,10 +150,10 @@ static void wait_for_stop(struct server *server, const struct listener listeners
 {
     struct pollfd stop = {.fd = stop_event, .events = POLLIN};
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
-    for (unsigned i = 0; poll(&stop, 1, TICK_MS) <= 0; i++) {
+    for (unsigned i = 0; poll(&stop, 1, SERVER_TICK_MS) <= 0; i++) {
         open_profiles_tick(server->open_profiles);
         queries_tick(server->queries);
-        for (size_t k = 0; k < 2 && i % SLOW_TICKS == 0; k++)
+        for (size_t k = 0; k < 2 && i % CLIENTS_TICKS == 0; k++)
             if (listeners[k].http)
                 http_tick(listeners[k].http);
     }
@@ -165,7 +163,7 @@ static void wait_for_stop(struct server *server, const struct listener listeners
 static void *interrupt_requests(void *context)
 {
     struct server *server = context;
-    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L / 5};
+    struct timespec tick = {.tv_nsec = SERVER_TICK_MS * 1000000L / 5};
     while (atomic_load(&server->is_stopping)) {
         open_profiles_tick(server->open_profiles);
         nanosleep(&tick, NULL);
@@ -222,7 +220,7 @@ static bool run(struct server *server, struct listener listeners[2], const char 
 
 bool serve_run(const struct serve_options *options, struct error *err)
 {
-    struct server server = {.options = options};
+    struct server server = {.options = options, .router = &router};
     struct listener listeners[2] = {{.socket = -1}, {.socket = -1}};
     const char *host = options->host ? options->host : "127.0.0.1", *token = options->token;
     char made[TOKEN_SIZE];

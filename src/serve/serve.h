@@ -9,7 +9,6 @@
 #include "serve/limits.h"
 
 enum { SERVE_UI_PORT = 3001, SERVE_API_PORT = 3002 };
-#define SERVE_UPLOAD_LIMIT ((uint64_t)64 << 30)
 
 struct serve_port {
     uint16_t number; /* 0: any free port */

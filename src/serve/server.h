@@ -20,9 +20,11 @@ struct jobs;
 struct queries;
 struct fleet_runs;
 struct rank_links;
+struct router;
 
 struct server {
     const struct serve_options *options;
+    const struct router *router;
     char *data_path; /* workspace directory */
     struct access *access;
     struct open_profiles *open_profiles;
@@ -35,14 +37,20 @@ struct server {
     atomic_bool is_stopping;
 };
 
-enum { MAX_PARAMETERS = 3, MAX_HEADERS = 8 };
-
 struct argument {
     const char *name, *value;
 };
 
 struct route;
-struct upload;
+struct subject;
+
+/* Receives a body that is not kept in memory. */
+struct body_sink {
+    /* False aborts the connection. */
+    bool (*write)(struct body_sink *sink, const char *data, size_t size);
+    /* Called when the request has ended in any way. */
+    void (*close)(struct body_sink *sink);
+};
 
 struct request {
     struct server *server;
@@ -58,10 +66,11 @@ struct request {
     const char *parameters[MAX_PARAMETERS]; /* segments matched by * in the route */
     const char *const *rest;                /* segments matched by ** */
     size_t rest_count;
+    struct subject *subject;     /* what the names stand for; held while the handler runs */
     char *cookie, *frame_cookie; /* Set-Cookie, or NULL */
     bool is_begun, is_over_limit;
     struct output body;
-    struct upload *upload; /* receives the body instead of `body` */
+    struct body_sink *sink; /* receives the body instead of `body`, or NULL */
 };
 
 struct reply {
@@ -78,20 +87,38 @@ struct reply {
 
 typedef void handler(struct request *request, struct reply *reply);
 
+/* What the names in a request stand for; serve/subjects.h. */
+enum subject_kind {
+    NO_SUBJECT,
+    SUBJECT_PROFILE,     /* a profile or a rank, opened: the first parameter */
+    SUBJECT_OWN_PROFILE, /* the same to be changed: ranks are refused */
+    SUBJECT_NAME,        /* a name, whether processed or not; a rank is opened */
+    SUBJECT_OWN_NAME,    /* the same to be changed: ranks are refused */
+    SUBJECT_RUN,         /* a run of a dataset: the first two parameters */
+    SUBJECT_PAIR,        /* two profiles or two runs: the arguments a and b */
+    SUBJECT_LOG_RUN,     /* a run of the log directory: the argument run or session_path */
+    SUBJECT_LOG_SESSION, /* the same by session_path alone */
+};
+
 struct route {
     const char *method;
     const char *pattern; /* segments after /api/v1/; * matches one, ** the rest */
+    enum subject_kind subject;
     handler *handle;
     size_t body_limit; /* 0 for requests without a body */
-    /* For streamed bodies: called before the first byte; sets request->upload, or the reply. */
+    /* For streamed bodies: called before the first byte; sets request->sink, or the reply. */
     handler *begin;
 };
 
-extern const struct route routes[];
-extern const size_t route_count;
-/* Those of XProf's server, after /data/plugin/profile/. */
-extern const struct route plugin_routes[];
-extern const size_t plugin_route_count;
+struct router {
+    const struct route *routes;
+    size_t count;
+    const struct route *xprof_routes; /* those of XProf's server, after /data/plugin/profile/ */
+    size_t xprof_count;
+    /* Called before and after each handler: sets request->subject, or replies and returns false. */
+    bool (*resolve)(struct request *request, struct reply *reply);
+    void (*release)(struct request *request);
+};
 
 /* Value of a query string argument, or NULL. */
 const char *request_argument(const struct request *request, const char *name);

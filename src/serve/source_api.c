@@ -4,7 +4,6 @@
  */
 #include "serve/handlers.h"
 
-#include "serve/open_profiles.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>
@@ -93,9 +92,7 @@ void get_source(struct request *request, struct reply *reply)
     const char *file = request_argument(request, "file");
     const struct serve_options *options = request->server->options;
     struct profile_query query;
-    struct opened *opened = open_profile(request, reply);
-    if (!opened)
-        return;
+    struct opened *opened = request->subject->opened;
     if (!file) {
         reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing argument: file");
     } else if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
@@ -110,5 +107,4 @@ void get_source(struct request *request, struct reply *reply)
                         has_root ? "the profile does not mention this file"
                                  : "the server was started without --framework-source-root");
     }
-    close_profile(opened);
 }

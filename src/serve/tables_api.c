@@ -136,8 +136,8 @@ static bool list_all(struct json *json, struct profile_query *query, struct repl
 void list_tables(struct request *request, struct reply *reply)
 {
     struct profile_query query;
-    struct opened *opened = open_profile(request, reply);
-    if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
+    struct opened *opened = request->subject->opened;
+    if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
         json_key(&json, "tables");
@@ -148,16 +148,15 @@ void list_tables(struct request *request, struct reply *reply)
         }
         profile_query_end(&query);
     }
-    close_profile(opened);
 }
 
 void post_sql(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     char *query = NULL, *format = NULL;
     struct rows_format rows = {
         .kind = ROWS_API_LISTS, .limit = QUERY_DEFAULT_ROWS, .answer_bytes = QUERY_MAX_ANSWER};
-    if (opened && body_check(request, reply) && body_text(request, reply, "query", &query) &&
+    if (body_check(request, reply) && body_text(request, reply, "query", &query) &&
         body_text(request, reply, "format", &format) &&
         body_number(request, reply, "limit", QUERY_MAX_ROWS, &rows.limit)) {
         if (format && strcmp(format, "csv") == 0)
@@ -171,7 +170,6 @@ void post_sql(struct request *request, struct reply *reply)
     }
     mem_free(query);
     mem_free(format);
-    close_profile(opened);
 }
 
 /* Row format of Neuron Explorer. */
@@ -228,9 +226,9 @@ static void answer_files(struct reply *reply, const struct opened *opened)
 
 void search_database(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
+    struct opened *opened = request->subject->opened;
     char *type = NULL, *query = NULL, *table = NULL;
-    if (opened && body_check(request, reply) && body_text(request, reply, "type", &type) &&
+    if (body_check(request, reply) && body_text(request, reply, "type", &type) &&
         body_text(request, reply, "query", &query) &&
         body_text(request, reply, "tableName", &table)) {
         if (type && strcmp(type, "databaseExplorerQuery") == 0 && query)
@@ -247,5 +245,4 @@ void search_database(struct request *request, struct reply *reply)
     mem_free(type);
     mem_free(query);
     mem_free(table);
-    close_profile(opened);
 }

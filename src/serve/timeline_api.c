@@ -6,7 +6,6 @@
 
 #include "model/model.h"
 #include "serve/hits.h"
-#include "serve/open_profiles.h"
 #include "store/tables/store.h"
 
 #include <assert.h>
@@ -15,8 +14,6 @@
 #include <time.h>
 
 enum {
-    MAX_WIDTH = 20000,
-    MAX_ITEMS = 2 << 20,  /* of a response: 75 MB */
     SHARE_PIXELS = 20000, /* of all tracks of a share: one unit of parallel work */
     VERSION = 1,
     HEADER_SIZE = 64
@@ -156,8 +153,8 @@ static void put_epoch(struct json *json, const char *directory)
 
 void get_tracks(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    struct timeline *timeline = opened ? opened_timeline(opened, reply) : NULL;
+    struct opened *opened = request->subject->opened;
+    struct timeline *timeline = opened_timeline(opened, reply);
     if (timeline) {
         int64_t from, to, focus_from, focus_to;
         uint32_t *order = drawing_order(timeline);
@@ -178,7 +175,6 @@ void get_tracks(struct request *request, struct reply *reply)
         json_close(&json, '}');
         mem_free(order);
     }
-    close_profile(opened);
 }
 
 /* State of a timeline request: each worker queries a share of the tracks. */
@@ -207,7 +203,7 @@ static bool query_share(void *context, size_t index, unsigned worker)
     query.track_count = query.track_count * (index + 1) / render->shares - first;
     bool ok = timeline_query(render->timeline, &query, &render->answers[index], &err);
     size_t items = render->answers[index].items.count;
-    if (ok && atomic_fetch_add(&render->found, items) + items <= MAX_ITEMS)
+    if (ok && atomic_fetch_add(&render->found, items) + items <= TIMELINE_MAX_ITEMS)
         return true;
     if (ok)
         error_set(&err, TOO_MUCH);
@@ -399,7 +395,7 @@ static bool read_window(const struct request *request, struct reply *reply,
     if (!body_check(request, reply) || !body_numbers(request, reply, "tracks", tracks) ||
         !body_time(request, reply, "from", &query->from_ps, &has_from) ||
         !body_time(request, reply, "to", &query->to_ps, &has_to) ||
-        !body_number(request, reply, "width", MAX_WIDTH, &width))
+        !body_number(request, reply, "width", TIMELINE_MAX_WIDTH, &width))
         return false;
     query->tracks = tracks->items;
     query->track_count = tracks->count;
@@ -494,8 +490,8 @@ static void render_hits(struct request *request, struct reply *reply, struct ope
 
 void post_timeline(struct request *request, struct reply *reply)
 {
-    struct opened *opened = open_profile(request, reply);
-    struct render render = {.timeline = opened ? opened_timeline(opened, reply) : NULL};
+    struct opened *opened = request->subject->opened;
+    struct render render = {.timeline = opened_timeline(opened, reply)};
     number_list tracks = {0};
     char *search = NULL;
     pthread_mutex_init(&render.lock, NULL);
@@ -509,5 +505,4 @@ void post_timeline(struct request *request, struct reply *reply)
     mem_free(search);
     render_free(&render);
     array_free(&tracks);
-    close_profile(opened);
 }

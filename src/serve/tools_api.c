@@ -3,7 +3,6 @@
  */
 #include "report/xprof/tools.h"
 #include "serve/handlers.h"
-#include "serve/open_profiles.h"
 
 static const struct {
     const char *name, *type;
@@ -107,13 +106,12 @@ void get_tool(struct request *request, struct reply *reply)
     }
     if (!read_options(request, reply, tool, &options))
         return;
-    struct opened *opened = open_profile(request, reply);
-    if (opened && profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
+    struct opened *opened = request->subject->opened;
+    if (profile_query_begin(&query, opened, request, QUERY_SEARCH, reply)) {
         reply->type = formats[options.format].type;
         options.directory = opened_directory(opened);
         if (!tool_write(tool, query.connection, &options, &reply->body, &err))
             profile_query_failed(&query, reply, &err);
         profile_query_end(&query);
     }
-    close_profile(opened);
 }

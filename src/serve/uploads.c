@@ -1,11 +1,10 @@
 /*
- * Uploads: POST uploads reserves a name, PUT streams each file to disk, POST process queues the
- * job. A file becomes visible once it is complete.
+ * Uploads: reserves names and space, and streams files to disk. A file becomes visible once it is
+ * complete.
  */
 #include "serve/uploads.h"
 
 #include "serve/access.h"
-#include "serve/handlers.h"
 #include "store/tables/store.h"
 
 #include <errno.h>
@@ -14,15 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    MAX_DEPTH = 12,
-    MAX_NAME_BYTES = 200,
-    MAX_PATH_BYTES = 1000,
-    MAX_UPLOADS = 1000,
-    QUOTA_AGE_MS = 1000
-};
-
 struct upload {
+    struct body_sink sink;
     struct server *server;
     int fd;
     char *path, *partial;
@@ -44,9 +36,9 @@ static struct {
 static uint64_t quota_left(struct server *server)
 {
     uint64_t limit = server->options->upload_limit;
-    if (quota.measured_ms == 0 || clock_monotonic_ms() - quota.measured_ms > QUOTA_AGE_MS) {
+    if (quota.measured_ms == 0 || clock_monotonic_ms() - quota.measured_ms > UPLOAD_MEASURE_MS) {
         char *folder = path_format("%s/uploads", server->data_path);
-        uint64_t all = folder_size(folder, MAX_DEPTH + 2);
+        uint64_t all = folder_size(folder, UPLOAD_MAX_DEPTH + 2);
         mem_free(folder);
         quota.on_disk = all > quota.partial ? all - quota.partial : 0;
         quota.measured_ms = clock_monotonic_ms();
@@ -163,143 +155,50 @@ bool upload_create(struct server *server, struct reply *reply, const struct job 
     return true;
 }
 
-void post_upload(struct request *request, struct reply *reply)
-{
-    struct job job = {.state = JOB_RECEIVING};
-    bool is_given;
-    if (body_check(request, reply) && body_text(request, reply, "name", &job.name) &&
-        body_flag(request, reply, "force", &job.force, &is_given)) {
-        if (job.name)
-            upload_create(request->server, reply, &job);
-        else
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "missing \"name\"");
-    }
-    mem_free(job.name);
-}
-
-void list_uploads(struct request *request, struct reply *reply)
-{
-    static const char *const states[] = {"receiving", "uploaded", "processing", "failed"};
-    job_list jobs = jobs_list(request->server->jobs);
-    struct json json = reply_json(reply);
-    json_open(&json, '{');
-    json_key(&json, "uploads");
-    json_open(&json, '[');
-    const struct job *job;
-    array_each (job, &jobs) {
-        json_open(&json, '{');
-        json_put_text(&json, "id", text_of(job->id));
-        json_put_text(&json, "name", text_of(job->name));
-        json_put_text(&json, "status", text_of(states[job->state]));
-        json_put_uint(&json, "percent", job->percent);
-        json_key(&json, "reason");
-        if (job->reason)
-            json_text(&json, text_of(job->reason));
-        else
-            json_null(&json);
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_close(&json, '}');
-    jobs_free(&jobs);
-}
-
-/* Finds the requested upload if it is still receiving; otherwise sets the reply. */
-static bool find_receiving(struct request *request, struct reply *reply, struct job *job)
-{
-    if (!job_load(request->server->jobs, request->parameters[0], job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
-        return false;
-    }
-    if (job->state == JOB_RECEIVING)
-        return true;
-    job_free(job);
-    reply_error(reply, MHD_HTTP_CONFLICT, "this upload is complete; start another");
-    return false;
-}
-
 static bool is_file_name(const char *name)
 {
     size_t size = strlen(name);
-    return size > 0 && size <= MAX_NAME_BYTES && name[0] != '.' && !has_controls(name) &&
+    return size > 0 && size <= UPLOAD_MAX_NAME && name[0] != '.' && !has_controls(name) &&
            !strchr(name, '/') && !strchr(name, '\\');
 }
 
 /* The path for the file; creates its folders. NULL with the reply set for an invalid name. */
-static char *make_file_path(struct request *request, struct reply *reply)
+static char *make_file_path(const struct upload_place *place, struct reply *reply)
 {
-    char *folder = job_folder(request->server->jobs, request->parameters[0]);
+    char *folder = job_folder(place->jobs, place->id);
     char *path = path_format("%s/files", folder);
     struct error err;
-    bool is_good = request->rest_count <= MAX_DEPTH;
+    bool is_good = place->count <= UPLOAD_MAX_DEPTH;
     size_t size = 0;
-    for (size_t i = 0; i < request->rest_count && is_good; i++) {
-        is_good = is_file_name(request->rest[i]);
-        size += strlen(request->rest[i]) + 1;
+    for (size_t i = 0; i < place->count && is_good; i++) {
+        is_good = is_file_name(place->names[i]);
+        size += strlen(place->names[i]) + 1;
     }
     mem_free(folder);
-    if (!is_good || size > MAX_PATH_BYTES) {
+    if (!is_good || size > UPLOAD_MAX_PATH) {
         mem_free(path);
         reply_error(reply, MHD_HTTP_BAD_REQUEST,
                     "a path may have %d names of %d bytes at most, without leading dots, control "
                     "characters, slashes or backslashes",
-                    MAX_DEPTH, MAX_NAME_BYTES);
+                    UPLOAD_MAX_DEPTH, UPLOAD_MAX_NAME);
         return NULL;
     }
-    for (size_t i = 0; i < request->rest_count; i++) {
+    for (size_t i = 0; i < place->count; i++) {
         if (!make_directories(path, &err)) {
             mem_free(path);
             reply_error(reply, MHD_HTTP_CONFLICT, "a folder of the path is an existing file");
             return NULL;
         }
-        char *longer = path_format("%s/%s", path, request->rest[i]);
+        char *longer = path_format("%s/%s", path, place->names[i]);
         mem_free(path);
         path = longer;
     }
     return path;
 }
 
-void begin_file(struct request *request, struct reply *reply)
+static bool write_upload(struct body_sink *sink, const char *data, size_t size)
 {
-    struct job job;
-    if (!find_receiving(request, reply, &job))
-        return;
-    job_free(&job);
-    struct server *server = request->server;
-    char *folder = job_folder(server->jobs, request->parameters[0]);
-    const char *length = request_header(request, "Content-Length");
-    struct upload upload = {.server = server, .fd = -1};
-    char number[TOKEN_SIZE];
-    struct error err;
-    bool is_small = quota_reserve(&upload, length ? strtoull(length, NULL, 10) : 0);
-    char *path = is_small ? make_file_path(request, reply) : NULL;
-    if (!is_small) {
-        reply_too_large(server, reply);
-    } else if (path && file_is_directory(path)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "a folder of that name exists");
-    } else if (path && token_make(number, &err)) {
-        /* Outside files/, so that processing never sees partial files. */
-        upload.partial = path_format("%s/%s.partial", folder, number);
-        upload.fd = open(upload.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (upload.fd < 0) {
-            error_in_file(&err, upload.partial, "cannot write: %s", strerror(errno));
-            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-            mem_free(upload.partial);
-        } else {
-            upload.path = path;
-            path = NULL;
-            request->upload = mem_alloc(sizeof upload);
-            *request->upload = upload;
-        }
-    }
-    if (!request->upload)
-        quota_release(&upload, false);
-    mem_free(path);
-    mem_free(folder);
-}
-
-bool upload_write(struct upload *upload, const char *data, size_t size)
-{
+    struct upload *upload = (struct upload *)sink;
     if (upload->is_too_large)
         return false; /* it was set by an earlier chunk */
     uint64_t left = upload->reserved - upload->size;
@@ -321,10 +220,9 @@ bool upload_write(struct upload *upload, const char *data, size_t size)
     return true;
 }
 
-void upload_close(struct upload *upload)
+static void close_upload(struct body_sink *sink)
 {
-    if (!upload)
-        return;
+    struct upload *upload = (struct upload *)sink;
     if (upload->fd >= 0) { /* the client disconnected */
         close(upload->fd);
         unlink(upload->partial);
@@ -335,72 +233,69 @@ void upload_close(struct upload *upload)
     mem_free(upload);
 }
 
-void put_file(struct request *request, struct reply *reply)
+struct body_sink *upload_begin(struct server *server, const struct upload_place *place,
+                               uint64_t announced, struct reply *reply)
 {
-    struct upload *upload = request->upload;
-    struct job job;
-    if (upload->is_too_large) {
-        reply_too_large(request->server, reply);
-    } else if (upload->problem) {
+    char *folder = job_folder(place->jobs, place->id);
+    struct upload upload = {.sink = {write_upload, close_upload}, .server = server, .fd = -1},
+                  *begun = NULL;
+    char number[TOKEN_SIZE];
+    struct error err;
+    bool is_small = quota_reserve(&upload, announced);
+    char *path = is_small ? make_file_path(place, reply) : NULL;
+    if (!is_small) {
+        reply_too_large(server, reply);
+    } else if (path && file_is_directory(path)) {
+        reply_error(reply, MHD_HTTP_CONFLICT, "a folder of that name exists");
+    } else if (path && token_make(number, &err)) {
+        /* Outside files/, so that processing never sees partial files. */
+        upload.partial = path_format("%s/%s.partial", folder, number);
+        upload.fd = open(upload.partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (upload.fd < 0) {
+            error_in_file(&err, upload.partial, "cannot write: %s", strerror(errno));
+            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
+            mem_free(upload.partial);
+        } else {
+            upload.path = path;
+            path = NULL;
+            begun = mem_alloc(sizeof upload);
+            *begun = upload;
+        }
+    }
+    if (!begun)
+        quota_release(&upload, false);
+    mem_free(path);
+    mem_free(folder);
+    return begun ? &begun->sink : NULL;
+}
+
+bool upload_is_whole(const struct body_sink *sink, struct reply *reply)
+{
+    const struct upload *upload = (const struct upload *)sink;
+    if (upload->is_too_large)
+        reply_too_large(upload->server, reply);
+    else if (upload->problem)
         reply_error(reply,
                     upload->problem == ENOSPC ? MHD_HTTP_INSUFFICIENT_STORAGE
                                               : MHD_HTTP_INTERNAL_SERVER_ERROR,
                     "cannot write the file: %s", strerror(upload->problem));
-    } else if (find_receiving(request, reply, &job)) {
-        job_free(&job);
-        int result = close(upload->fd);
-        upload->fd = -1;
-        upload->is_complete = result == 0 && rename(upload->partial, upload->path) == 0;
-        if (upload->is_complete) {
-            struct json json = reply_json(reply);
-            json_open(&json, '{');
-            json_put_uint(&json, "bytes", upload->size);
-            json_close(&json, '}');
-        } else {
-            reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot write the file: %s",
-                        strerror(errno));
-            unlink(upload->partial);
-        }
-    }
+    return !upload->is_too_large && !upload->problem;
 }
 
-void process_upload(struct request *request, struct reply *reply)
+void upload_finish(struct body_sink *sink, struct reply *reply)
 {
-    struct server *server = request->server;
-    struct job job;
-    struct error err;
-    if (!find_receiving(request, reply, &job))
-        return;
-    char *folder = job_folder(server->jobs, job.id), *files = path_format("%s/files", folder);
-    if (!file_is_directory(files)) {
-        reply_error(reply, MHD_HTTP_CONFLICT, "no files uploaded yet");
+    struct upload *upload = (struct upload *)sink;
+    int result = close(upload->fd);
+    upload->fd = -1;
+    upload->is_complete = result == 0 && rename(upload->partial, upload->path) == 0;
+    if (upload->is_complete) {
+        struct json json = reply_json(reply);
+        json_open(&json, '{');
+        json_put_uint(&json, "bytes", upload->size);
+        json_close(&json, '}');
     } else {
-        job.state = JOB_QUEUED;
-        if (job_save(server->jobs, &job, &err)) {
-            jobs_wake(server->jobs);
-            reply->status = MHD_HTTP_ACCEPTED;
-            struct json json = reply_json(reply);
-            json_open(&json, '{');
-            json_put_text(&json, "name", text_of(job.name));
-            json_put_text(&json, "status", TEXT("uploaded"));
-            json_close(&json, '}');
-        } else {
-            reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
-        }
+        reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, "cannot write the file: %s",
+                    strerror(errno));
+        unlink(upload->partial);
     }
-    mem_free(folder);
-    mem_free(files);
-    job_free(&job);
-}
-
-void delete_upload(struct request *request, struct reply *reply)
-{
-    struct job job;
-    if (!job_load(request->server->jobs, request->parameters[0], &job)) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "upload not found");
-        return;
-    }
-    job_remove(request->server->jobs, job.id);
-    job_free(&job);
-    reply_no_content(reply);
 }

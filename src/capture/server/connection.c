@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 32 << 10, READS_AT_ONCE = 8, SERVICE_NAMES = 3, HEADER_LIST = 16 << 10 };
+enum { SERVICE_NAMES = 3 };
 
 static struct stream *recorded_stream; /* whose capture runs */
 static void (*recorded_call)(void);
@@ -328,8 +328,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 static bool grow_body(struct stream *stream, size_t size)
 {
     size_t capacity = stream->body_capacity * 2 > size ? stream->body_capacity * 2 : size;
-    if (capacity > CONNECTION_BODY)
-        capacity = CONNECTION_BODY;
+    if (capacity > CONNECTION_MESSAGE + MESSAGES_PREFIX)
+        capacity = CONNECTION_MESSAGE + MESSAGES_PREFIX;
     if (size > CONNECTION_SMALL_BODY &&
         all_bodies + capacity - stream->body_capacity > CONNECTION_ALL_BODIES)
         return false;
@@ -351,7 +351,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     if (!stream || stream->state != STREAM_RECEIVES)
         return 0;
     size_t needed = stream->body_size + size;
-    bool is_too_large = needed > CONNECTION_BODY;
+    bool is_too_large = needed > CONNECTION_MESSAGE + MESSAGES_PREFIX;
     if (is_too_large || (needed > stream->body_capacity && !grow_body(stream, needed))) {
         status_set(&status, GRPC_RESOURCE_EXHAUSTED, "%s",
                    is_too_large ? "The request is too large; 4 MiB at most."
@@ -394,7 +394,7 @@ static nghttp2_session *create_session(struct connection *connection)
     nghttp2_session_callbacks *callbacks;
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, CONNECTION_STREAMS},
-        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_LIST}};
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, CONNECTION_HEADERS}};
     if (nghttp2_session_callbacks_new(&callbacks) != 0)
         return NULL;
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
@@ -440,9 +440,9 @@ void connection_close(struct connection *connection)
 
 void connection_read(struct connection *connection, int64_t now_ms)
 {
-    static uint8_t buffer[READ_SIZE]; /* one thread reads */
+    static uint8_t buffer[CONNECTION_READ]; /* one thread reads */
     current_ms = now_ms;
-    for (int i = 0; i < READS_AT_ONCE && !connection->is_broken; i++) {
+    for (int i = 0; i < CONNECTION_READS && !connection->is_broken; i++) {
         ssize_t got = recv(connection->fd, buffer, sizeof buffer, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return;
@@ -460,7 +460,7 @@ bool connection_wants_write(const struct connection *connection)
 void connection_write(struct connection *connection, int64_t now_ms)
 {
     current_ms = now_ms;
-    for (int i = 0; i < 64 * READS_AT_ONCE && !connection->is_broken; i++) {
+    for (int i = 0; i < 64 * CONNECTION_READS && !connection->is_broken; i++) {
         if (connection->to_send_size == 0) {
             ssize_t size = nghttp2_session_mem_send(connection->session, &connection->to_send);
             if (size < 0)

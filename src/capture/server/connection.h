@@ -5,27 +5,12 @@
 #ifndef KYMO_CAPTURE_SERVER_CONNECTION_H
 #define KYMO_CAPTURE_SERVER_CONNECTION_H
 
+#include "capture/server/limits.h"
 #include "capture/server/messages.h"
 #include "capture/server/monitor.h"
 #include "capture/server/recording.h"
 
 #include <nghttp2/nghttp2.h>
-
-/* All limits on what clients can make the server use; docs/remote.md lists them. */
-enum {
-    CONNECTION_MAX = 32,
-    CONNECTION_STREAMS = 8,
-    CONNECTION_MONITORS = 8,                       /* of all connections */
-    CONNECTION_PROFILES = 8,                       /* that clients have not taken yet */
-    CONNECTION_BODY = (4 << 20) + MESSAGES_PREFIX, /* gRPC's limit of a message */
-    CONNECTION_ALL_BODIES = 16 << 20,
-    CONNECTION_SMALL_BODY = 16 << 10, /* there is always room for these */
-    CONNECTION_START_MS = 10000,      /* until the first request */
-    CONNECTION_IDLE_MS = 120000,      /* between requests */
-    CONNECTION_REQUEST_MS = 30000,    /* from the start of a request to its end */
-    CONNECTION_STALL_MS = 60000,      /* in which a client takes nothing of an answer */
-    CONNECTION_MONITOR_MS = 3600000,
-};
 
 enum method { METHOD_NONE, METHOD_PROFILE, METHOD_TERMINATE, METHOD_MONITOR, METHOD_OTHER };
 

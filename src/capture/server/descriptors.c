@@ -3,19 +3,21 @@
  */
 #include "capture/server/descriptors.h"
 
+#include "capture/server/limits.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int kept[DESCRIPTORS_MAX];
+static int kept[SERVER_DESCRIPTORS];
 static int count;
 
 int descriptor_keep(int (*open)(void *context), void *context)
 {
     pthread_mutex_lock(&lock);
     int fd = open(context);
-    if (fd >= 0 && count == DESCRIPTORS_MAX) {
+    if (fd >= 0 && count == SERVER_DESCRIPTORS) {
         close(fd);
         fd = -1;
         errno = EMFILE;

@@ -4,8 +4,6 @@
 #ifndef KYMO_CAPTURE_SERVER_DESCRIPTORS_H
 #define KYMO_CAPTURE_SERVER_DESCRIPTORS_H
 
-enum { DESCRIPTORS_MAX = 64 };
-
 /* Remembers what `open` returns, without a fork in between; returns it. When there is no room, it
  * is closed again and -1 returned. */
 int descriptor_keep(int (*open)(void *context), void *context);

@@ -5,13 +5,13 @@
 
 #include "base/wire/wire.h"
 #include "capture/recorder/encode.h"
+#include "capture/server/limits.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { DEFAULT_LEVEL = 2, MAX_LEVEL = 3, MAX_KEY = 64 };
-#define LONGEST_MS ((uint64_t)10 * 365 * 24 * 3600 * 1000)
-#define TOOL_NAME  "xplane.pb"
+enum { DEFAULT_LEVEL = 2, MAX_LEVEL = 3 };
+#define TOOL_NAME "xplane.pb"
 
 bool status_set(struct status *status, enum grpc_status code, const char *format, ...)
 {
@@ -64,7 +64,8 @@ static bool check_advanced(const struct pb_field *entry, struct status *status)
         struct text key = pb_text(&field);
         if (field.tag != PB_TAG(1, PB_BYTES) || !text_starts(key, TEXT("gpu_")))
             continue;
-        int size = key.size < MAX_KEY ? (int)text_utf8_prefix(key.data, key.size) : MAX_KEY;
+        int size = key.size < CAPTURE_OPTION_NAME ? (int)text_utf8_prefix(key.data, key.size)
+                                                  : CAPTURE_OPTION_NAME;
         return status_set(status, GRPC_INVALID_ARGUMENT,
                           "Options of GPUs are set when the program is started (kymo inspect "
                           "--gpu-...), not in a capture: %.*s.",
@@ -141,7 +142,7 @@ bool profile_request_read(struct profile_request *request, const uint8_t *data, 
     }
     if (request->duration_ms == 0)
         request->duration_ms = duration_ms;
-    if (request->duration_ms > LONGEST_MS)
+    if (request->duration_ms > CAPTURE_LONGEST_MS)
         request->duration_ms = MESSAGES_FOREVER;
     return !in.problem || malformed(status, &in);
 }

@@ -5,6 +5,7 @@
 #include "capture/server/profile.h"
 
 #include "base/base.h"
+#include "capture/server/limits.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,8 +18,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { MAX_VARIABLE = 4096, POLL_MS = 5 };
 
 static bool is_program(const char *path)
 {
@@ -53,13 +52,13 @@ static bool spawn(pid_t *child, const struct profile_files *files, enum profile_
 {
     static const char *const names[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
     enum { NAMES = sizeof names / sizeof *names };
-    static char variables[NAMES][MAX_VARIABLE]; /* one at a time */
+    static char variables[NAMES][CAPTURE_VARIABLE]; /* one at a time */
     char *environment[NAMES + 1] = {0}, program[PATH_MAX];
     size_t count = 0;
     for (size_t i = 0; i < NAMES; i++) {
         const char *value = getenv(names[i]);
-        if (value &&
-            snprintf(variables[count], MAX_VARIABLE, "%s=%s", names[i], value) < MAX_VARIABLE) {
+        if (value && snprintf(variables[count], CAPTURE_VARIABLE, "%s=%s", names[i], value) <
+                         CAPTURE_VARIABLE) {
             environment[count] = variables[count];
             count++;
         }
@@ -127,7 +126,7 @@ bool profile_make(const struct profile_files *files, enum profile_use use, bool 
             kill(child, SIGKILL);
             was_killed = true;
         }
-        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = CAPTURE_POLL_MS * 1000000L}, NULL);
     }
     /* It is there if it is complete. */
     if (stat(files->profile, &file) == 0)

@@ -25,25 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    MAX_LISTENERS = 8,
-    BACKLOG = 64,
-    TICK_MS = 500,
-    PAUSE_MS = 100,     /* after accept has failed for want of descriptors */
-    PORT_ATTEMPTS = 16, /* to find one that is free for both loopback addresses */
-    KEEPALIVE_S = 30,
-    PROBE_S = 10,
-    PROBES = 3,
-    EXIT_MS = 2000, /* for the end of a capture at the program's exit */
-    MAX_PORT = 65535,
-};
+enum { MAX_PORT = 65535 };
 
 static struct {
     pthread_mutex_t lock; /* for starting and stopping */
     bool is_running;
     pthread_t thread;
     int wake;
-    int listeners[MAX_LISTENERS];
+    int listeners[SERVER_LISTENERS];
     size_t listener_count;
     atomic_bool is_stopping, is_over;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = -1};
@@ -103,7 +92,7 @@ static int listen_at(struct addrinfo *address, unsigned port)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->ai_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+    if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, SERVER_BACKLOG) != 0 ||
         getsockname(fd, (struct sockaddr *)&bound, &size) != 0) {
         int problem = errno;
         descriptor_close(fd);
@@ -118,7 +107,7 @@ static int listen_at(struct addrinfo *address, unsigned port)
 static int listen_at_all(struct addrinfo *addresses, unsigned port)
 {
     int result = -EADDRNOTAVAIL;
-    for (struct addrinfo *at = addresses; at && server.listener_count < MAX_LISTENERS;
+    for (struct addrinfo *at = addresses; at && server.listener_count < SERVER_LISTENERS;
          at = at->ai_next) {
         if (at->ai_family != AF_INET && at->ai_family != AF_INET6)
             continue;
@@ -144,7 +133,7 @@ static int listen_on(const char *host, unsigned port)
     if (problem != 0)
         return problem == EAI_SYSTEM ? -errno : -EADDRNOTAVAIL;
     int result = -EADDRINUSE;
-    for (int i = 0; i < PORT_ATTEMPTS && result == -EADDRINUSE; i++) {
+    for (int i = 0; i < SERVER_PORT_ATTEMPTS && result == -EADDRINUSE; i++) {
         result = listen_at_all(addresses, port);
         if (port != 0)
             break;
@@ -188,7 +177,7 @@ static void make_room(void)
 /* Profiles that clients do not take lie on the disk, and each has a descriptor. */
 static void limit_profiles(void)
 {
-    static_assert(CONNECTION_MAX + CONNECTION_PROFILES + MAX_LISTENERS + 4 < DESCRIPTORS_MAX,
+    static_assert(CONNECTION_MAX + CONNECTION_PROFILES + SERVER_LISTENERS + 4 < SERVER_DESCRIPTORS,
                   "profiles leave room for connections, the server's own and a capture's");
     size_t count = 0;
     for (size_t i = 0; i < connection_count; i++)
@@ -200,7 +189,7 @@ static void limit_profiles(void)
 /* Peers that vanish without a word are found. */
 static void set_keepalive(int fd)
 {
-    const int on = 1, idle = KEEPALIVE_S, interval = PROBE_S, count = PROBES;
+    const int on = 1, idle = SERVER_KEEPALIVE_S, interval = SERVER_PROBE_S, count = SERVER_PROBES;
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
@@ -213,7 +202,7 @@ static void accept_one(int listener, int64_t now_ms)
     int fd = descriptor_keep(open_accepted, &listener);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-            paused_until_ms = now_ms + PAUSE_MS;
+            paused_until_ms = now_ms + SERVER_PAUSE_MS;
         return;
     }
     make_room();
@@ -246,7 +235,7 @@ static void finish_connections(int64_t now_ms)
 
 static int time_to_wait(int64_t now_ms)
 {
-    int64_t wait_ms = now_ms < paused_until_ms ? PAUSE_MS : TICK_MS;
+    int64_t wait_ms = now_ms < paused_until_ms ? SERVER_PAUSE_MS : SERVER_TICK_MS;
     for (size_t i = 0; i < connection_count; i++)
         for (const struct stream *stream = connections[i]->streams; stream; stream = stream->next)
             if (stream->state == STREAM_MONITORS && stream->due_ms - now_ms < wait_ms)
@@ -266,7 +255,7 @@ static void take_recorded(int64_t now_ms)
 /* One round. False when the server's descriptors have been closed under it. */
 static bool serve_round(void)
 {
-    struct pollfd polled[1 + MAX_LISTENERS + CONNECTION_MAX];
+    struct pollfd polled[1 + SERVER_LISTENERS + CONNECTION_MAX];
     uint64_t ignored;
     int64_t now_ms = clock_monotonic_ms();
     size_t listeners = now_ms < paused_until_ms ? 0 : server.listener_count, count = 0;
@@ -306,7 +295,7 @@ static void *run(void *context)
     recording_cancel();
     while (recording_is_active()) {
         take_recorded(clock_monotonic_ms());
-        poll(&(struct pollfd){.fd = server.wake, .events = POLLIN}, 1, PAUSE_MS);
+        poll(&(struct pollfd){.fd = server.wake, .events = POLLIN}, 1, SERVER_PAUSE_MS);
     }
     atomic_store(&server.is_over, true);
     return NULL;
@@ -419,7 +408,7 @@ __attribute__((destructor)) static void stop_with_program(void)
     recording_set_merged(NULL, NULL);
     atomic_store(&server.is_stopping, true);
     wake_up();
-    for (int i = 0; i < EXIT_MS && !atomic_load(&server.is_over); i++)
+    for (int i = 0; i < SERVER_EXIT_MS && !atomic_load(&server.is_over); i++)
         usleep(1000);
     if (atomic_load(&server.is_over))
         pthread_join(server.thread, NULL);

@@ -3,6 +3,7 @@
  */
 #include "capture/server/session.h"
 
+#include "capture/server/limits.h"
 #include "kymo/kymo.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TREE_DESCRIPTORS = 8, SAMPLES_MS = 100 /* of CPUs and memory: captures are short */ };
+enum { TREE_DESCRIPTORS = 8 };
 
 static atomic_bool is_recorder_ours; /* libkymo records for a session */
 
@@ -52,7 +53,7 @@ static bool start_recorder(struct session *session, int level, struct status *st
     struct kymo_options options = KYMO_OPTIONS;
     options.output_dir = session->folder;
     options.level = level;
-    options.cpu_util_ms = options.host_memory_ms = SAMPLES_MS;
+    options.cpu_util_ms = options.host_memory_ms = CAPTURE_SAMPLES_MS;
     int problem = kymo_start(&options);
     if (problem == 0)
         atomic_store(&is_recorder_ours, true);

@@ -1,0 +1,252 @@
+/*
+ * Makes the list of profiles; what is read from the files of each is cached.
+ */
+#include "serve/profile_list.h"
+
+#include "serve/jobs.h"
+#include "serve/log_runs.h"
+#include "serve/rank_profiles.h"
+#include "store/tables/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+void profile_entry_free(struct profile_entry *entry)
+{
+    mem_free(entry->name);
+    mem_free(entry->reason);
+    mem_free(entry->format);
+    mem_free(entry->dropped);
+}
+
+void profile_entries_free(profile_entries *list)
+{
+    struct profile_entry *entry;
+    array_each (entry, list)
+        profile_entry_free(entry);
+    array_free(list);
+}
+
+static char *copy(const char *text)
+{
+    return text ? mem_copy_text(text, strlen(text)) : NULL;
+}
+
+/* Format and number of events are among the first keys of the summary. */
+static void read_summary(struct profile_entry *entry, const char *directory)
+{
+    char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24], text[DROPS_TEXT_SIZE];
+    struct drops drops = profile_drops(directory);
+    if (drops.dropped > 0)
+        entry->dropped = copy(drops_text(&drops, text));
+    struct file file;
+    struct error ignored;
+    if (file_open(&file, path, &ignored)) {
+        struct json_reader in = json_read((struct text){(const char *)file.data, file.size});
+        struct json_value key, value;
+        bool has_events = false;
+        for (bool more = json_enter(&in, '{'); more && !has_events; more = json_more(&in, '}')) {
+            if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
+                break;
+            has_events = text_equal(key.text, TEXT("event_count"));
+            if (text_equal(key.text, TEXT("format")))
+                entry->format = mem_copy_text(value.text.data, value.text.size);
+            snprintf(digits, sizeof digits, "%.*s", (int)value.text.size, value.text.data);
+            entry->events = has_events ? strtoull(digits, NULL, 10) : 0;
+        }
+        file_close(&file);
+    }
+    mem_free(path);
+}
+
+static void measure_timeline(struct profile_entry *entry, const char *directory)
+{
+    char *path = path_format("%s/%s", directory, TIMELINE_FILE);
+    struct timeline *timeline;
+    struct error ignored;
+    if (timeline_open(&timeline, path, &ignored)) {
+        int64_t from, to;
+        timeline_span(timeline, &from, &to);
+        entry->duration_ps = sub_saturated(to, from);
+        timeline_close(timeline);
+    }
+    mem_free(path);
+}
+
+/* Cached statistics of a profile, valid until its directory changes. */
+struct cached_profile {
+    char *name;
+    ino_t inode;
+    struct timespec changed;
+    struct profile_entry entry;
+};
+static ARRAY(struct cached_profile) cache;
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct cached_profile *find_cached(const char *name)
+{
+    struct cached_profile *cached;
+    array_each (cached, &cache)
+        if (strcmp(cached->name, name) == 0)
+            return cached;
+    return NULL;
+}
+
+void profiles_cache_free(void)
+{
+    struct cached_profile *cached;
+    array_each (cached, &cache) {
+        mem_free(cached->name);
+        mem_free(cached->entry.format);
+        mem_free(cached->entry.dropped);
+    }
+    array_free(&cache);
+}
+
+static void measure(struct profile_entry *entry, const char *directory, const struct stat *status)
+{
+    pthread_mutex_lock(&cache_lock);
+    struct cached_profile *cached = find_cached(entry->name);
+    bool is_fresh = cached && cached->inode == status->st_ino &&
+                    cached->changed.tv_sec == status->st_mtim.tv_sec &&
+                    cached->changed.tv_nsec == status->st_mtim.tv_nsec;
+    if (!is_fresh) {
+        if (cached) {
+            mem_free(cached->entry.format);
+            mem_free(cached->entry.dropped);
+        } else {
+            if (cache.count >= MAX_CACHED_PROFILES)
+                profiles_cache_free();
+            cached = array_push(&cache);
+            cached->name = copy(entry->name);
+        }
+        cached->inode = status->st_ino;
+        cached->changed = status->st_mtim;
+        cached->entry = (struct profile_entry){0};
+        read_summary(&cached->entry, directory);
+        measure_timeline(&cached->entry, directory);
+        cached->entry.bytes = folder_size(directory, 0);
+    }
+    entry->format = copy(cached->entry.format);
+    entry->dropped = copy(cached->entry.dropped);
+    entry->bytes = cached->entry.bytes;
+    entry->events = cached->entry.events;
+    entry->duration_ps = cached->entry.duration_ps;
+    pthread_mutex_unlock(&cache_lock);
+}
+
+static bool add_profile(struct server *server, const char *name, profile_entries *list)
+{
+    char *directory;
+    struct error ignored;
+    struct stat status;
+    if (!profile_directory(server->data_path, name, &directory, &ignored))
+        return false;
+    bool is_there = lstat(directory, &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_there) {
+        struct profile_entry *entry = array_push(list);
+        *entry = (struct profile_entry){
+            .name = copy(name), .status = "ready", .percent = 100, .is_there = true};
+        entry->created_ms =
+            (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
+        measure(entry, directory, &status);
+    }
+    mem_free(directory);
+    return is_there;
+}
+
+struct profile_entry *profile_entry_named(const profile_entries *list, const char *name)
+{
+    struct profile_entry *entry;
+    array_each (entry, list)
+        if (entry->name && strcmp(entry->name, name) == 0)
+            return entry;
+    return NULL;
+}
+
+/* A profile being reprocessed is still listed; only its status changes. */
+static void add_job(profile_entries *list, const struct job *job)
+{
+    static const char *const names[] = {"uploaded", "uploaded", "processing", "failed"};
+    if (job->state == JOB_RECEIVING)
+        return;
+    struct profile_entry *entry = profile_entry_named(list, job->name);
+    if (!entry) {
+        entry = array_push(list);
+        *entry = (struct profile_entry){.name = copy(job->name), .created_ms = job->created_ms};
+    }
+    if (!entry->is_there || job->state != JOB_FAILED) {
+        entry->status = names[job->state];
+        entry->percent = job->percent;
+    }
+    mem_free(entry->reason);
+    entry->reason = copy(job->reason);
+}
+
+static void add_runs(struct server *server, profile_entries *list)
+{
+    run_list runs = runs_list(server);
+    const struct run *run;
+    array_each (run, &runs) {
+        struct stat status;
+        if (profile_entry_named(list, run->name) || stat(run->path, &status) != 0)
+            continue;
+        struct profile_entry *entry = array_push(list);
+        *entry = (struct profile_entry){.name = copy(run->name), .status = "uploaded"};
+        entry->created_ms =
+            (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
+    }
+    runs_free(&runs);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct profile_entry *left = a, *right = b;
+    if (left->created_ms != right->created_ms)
+        return left->created_ms < right->created_ms ? 1 : -1;
+    return strcmp(left->name, right->name);
+}
+
+profile_entries profile_entries_find(struct server *server, const char *only)
+{
+    profile_entries list = {0};
+    profile_names names = {0};
+    struct error ignored;
+    if (only)
+        add_profile(server, only, &list);
+    else if (profile_list(server->data_path, &names, &ignored))
+        for (size_t i = 0; i < names.count; i++)
+            add_profile(server, names.items[i], &list);
+    profile_names_free(&names);
+    job_list jobs = jobs_list(server->jobs);
+    const struct job *job;
+    array_each (job, &jobs)
+        if (!only || strcmp(job->name, only) == 0)
+            add_job(&list, job);
+    jobs_free(&jobs);
+    add_runs(server, &list);
+    struct profile_entry *entry;
+    array_each (entry, &list) {
+        entry->is_favourite = notes_is_favourite(server, entry->name);
+        if (!entry->is_there || !notes_id(server, entry->name, entry->id))
+            entry->id[0] = '\0';
+    }
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof *list.items, newest_first);
+    return list;
+}
+
+struct profile_entry rank_entry(const char *name, const struct opened *opened)
+{
+    const char *directory = opened_directory(opened);
+    const struct timespec *changed = &opened_status(opened)->st_mtim;
+    struct profile_entry entry = {.name = copy(name),
+                                  .status = "ready",
+                                  .percent = 100,
+                                  .created_ms = (int64_t)changed->tv_sec * 1000,
+                                  .bytes = rank_links_size(directory)};
+    read_summary(&entry, directory);
+    measure_timeline(&entry, directory);
+    return entry;
+}

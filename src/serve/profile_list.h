@@ -1,0 +1,39 @@
+/*
+ * The list of profiles, internal to serve: those in the workspace, queued jobs, and unprocessed
+ * runs of the log directory.
+ */
+#ifndef KYMO_SERVE_PROFILE_LIST_H
+#define KYMO_SERVE_PROFILE_LIST_H
+
+#include "serve/notes.h"
+#include "serve/open_profiles.h"
+
+struct profile_entry {
+    char *name;
+    char id[PROFILE_ID_SIZE]; /* empty until it is processed */
+    const char *status;       /* static string */
+    char *reason, *format;
+    char *dropped; /* what is said of dropped events; NULL: nothing */
+    unsigned percent;
+    int64_t created_ms;
+    uint64_t bytes, events;
+    int64_t duration_ps;
+    bool is_favourite, is_there;
+};
+typedef ARRAY(struct profile_entry) profile_entries;
+
+/* All profiles, newest first; or only the one named `only`. */
+profile_entries profile_entries_find(struct server *server, const char *only);
+void profile_entries_free(profile_entries *list);
+/* NULL if the list does not have it. */
+struct profile_entry *profile_entry_named(const profile_entries *list, const char *name);
+
+/* A rank of a dataset is in no list; its entry is made for it alone. Free with
+ * profile_entry_free. */
+struct profile_entry rank_entry(const char *name, const struct opened *opened);
+void profile_entry_free(struct profile_entry *entry);
+
+/* Frees the cache of the list; at shutdown. */
+void profiles_cache_free(void);
+
+#endif
