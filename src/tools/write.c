@@ -1,9 +1,8 @@
 /*
  * Writes tools: their tables for people and scripts, and what XProf's server answers.
  */
-#include "tools/relations.h"
+#include "tools/tool.h"
 
-#include "stats/stats.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
@@ -16,11 +15,15 @@ typedef bool ask_function(struct sql_result **result, struct sql_connection *con
 static bool query_by(ask_function *ask, struct sql_result **result, struct tool_run *run,
                      const char *sql, struct error *err)
 {
+    const struct tool_options *options = run->options;
+    const struct relation_options relations = {.host = options->host,
+                                               .group_by = options->group_by,
+                                               .module = options->module,
+                                               .is_xprof = options->format == TOOL_GVIZ};
     struct output query;
     output_memory(&query);
-    relations_begin(&query, run, sql);
-    output_char(&query, ' ');
-    output_write(&query, sql, strlen(sql) + 1);
+    relations_put(&query, run->present, &relations, sql);
+    output_char(&query, '\0');
     bool ok = ask(result, run->connection, query.data, err);
     output_discard(&query);
     return ok;
@@ -64,7 +67,7 @@ static void put_select(struct output *sql, const struct tool_run *run,
 {
     enum tool_format format = run->options->format;
     const char *comma = "SELECT ";
-    output_format(sql, ", report AS (%s) ", table->sql);
+    output_format(sql, "WITH report AS (%s) ", table->sql);
     for (size_t i = 0; i < table->column_count; i++) {
         const struct tool_column *column = &table->columns[i];
         if (!has_column_here(run, column))
