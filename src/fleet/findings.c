@@ -3,6 +3,7 @@
  * it. Costs are per step of all ranks: what a replay of steps saves where there is one.
  */
 #include "fleet/findings.h"
+#include "fleet/embedded_queries.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
@@ -26,23 +27,10 @@ char *run_finding_evidence(const struct sql_result *result, size_t row)
 {
     struct output out;
     struct json json;
-    size_t count;
-    const struct sql_column *columns = sql_columns(result, &count);
     output_memory(&out);
     json_begin(&json, &out, false);
     json_open(&json, '{');
-    for (size_t i = 0; i < count; i++) {
-        struct text value = sql_value(result, row, i);
-        bool is_raw = columns[i].kind == SQL_BOOLEAN || columns[i].kind == SQL_NUMBER ||
-                      columns[i].kind == SQL_JSON;
-        json_key(&json, columns[i].name);
-        if (!value.data)
-            json_null(&json);
-        else if (is_raw && isfinite(row_number(result, row, i)))
-            json_raw(&json, value);
-        else
-            json_text(&json, value);
-    }
+    row_put_members(result, row, &json);
     json_close(&json, '}');
     char *text = mem_copy_text(out.data, out.size);
     output_discard(&out);
@@ -50,13 +38,6 @@ char *run_finding_evidence(const struct sql_result *result, size_t row)
 }
 
 /* Collectives. */
-
-static const char communicator_query[] =
-    "SELECT c.communicator, c.operation, c.sender, c.receiver, c.bytes, c.group_size, c.machines, "
-    "c.transfer_ns, c.usual_ns, c.peers, c.bus_bandwidth, c.matches, c.steps, w.saved_ns FROM "
-    "Communicator AS c LEFT JOIN WhatIf AS w ON w.kind = 'communicator' AND w.communicator = "
-    "c.communicator AND w.operation = c.operation WHERE c.is_slow ORDER BY (c.transfer_ns - "
-    "c.usual_ns) * c.matches / c.steps DESC, c.communicator, c.operation, c.sender LIMIT 32";
 
 static bool add_communicator(void *context, const struct sql_result *result, size_t row)
 {
@@ -81,16 +62,11 @@ static bool add_communicator(void *context, const struct sql_result *result, siz
         run_finding_time(row_number(result, row, 8), usual), row_number(result, row, 10));
     finding->advice = "Look at the links of its machines: errors and speed of network adapters and "
                       "cables, a switch that is shared, the topology the library has found.";
-    finding->query = communicator_query;
+    finding->query = fleet_sql_finding_slow_communicator;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_has(result, row, 13) ? fmax(0, row_number(result, row, 13)) : per_step;
     return true;
 }
-
-static const char operation_query[] =
-    "SELECT o.operation, o.communicators, o.bus_bandwidth, o.best_bandwidth, o.best_operation, "
-    "o.excess_ns, w.saved_ns FROM Operation AS o LEFT JOIN WhatIf AS w ON w.kind = 'operation' AND "
-    "w.operation = o.operation WHERE o.is_slow ORDER BY o.excess_ns DESC, o.operation";
 
 static bool add_operation(void *context, const struct sql_result *result, size_t row)
 {
@@ -102,7 +78,7 @@ static bool add_operation(void *context, const struct sql_result *result, size_t
         operation, row_number(result, row, 2), best, row_number(result, row, 3));
     finding->advice = "Look at the algorithm and protocol the library chooses for it, at its sizes "
                       "(many small ones cost latency), and at whether buffers are registered.";
-    finding->query = operation_query;
+    finding->query = fleet_sql_finding_slow_operation;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns =
         row_has(result, row, 6) ? fmax(0, row_number(result, row, 6)) : row_number(result, row, 5);
@@ -112,25 +88,6 @@ static bool add_operation(void *context, const struct sql_result *result, size_t
 }
 
 /* Steps. */
-
-/* Those that a straggler does not explain, by being later in them than it is in the steps around.
- */
-static const char outlier_query[] =
-    "WITH blocks AS (SELECT x.rank, x.device_idx, s.block, median(x.excess_ns) AS usual_excess_ns "
-    "FROM LaneStep AS x JOIN Straggler AS t ON t.rank = x.rank AND t.device_idx = x.device_idx "
-    "JOIN "
-    "Step AS s ON s.step = x.step GROUP BY x.rank, x.device_idx, s.block), explained AS (SELECT "
-    "s.step FROM Step AS s JOIN LaneStep AS x ON x.step = s.step JOIN blocks AS b ON b.rank = "
-    "x.rank "
-    "AND b.device_idx = x.device_idx AND b.block = s.block WHERE s.is_outlier AND x.excess_ns - "
-    "b.usual_excess_ns > 0.5 * (s.median_ns - s.usual_ns)), unexplained AS (SELECT * FROM Step "
-    "WHERE "
-    "is_outlier AND step NOT IN (SELECT step FROM explained)) SELECT count(*) AS outliers, "
-    "sum(median_ns - usual_ns) AS excess_ns, max(median_ns / usual_ns) AS worst, max_by(step, "
-    "median_ns - usual_ns) AS worst_step, max_by(slowest_rank, median_ns - usual_ns) AS "
-    "slowest_rank, max_by(late_lanes, median_ns - usual_ns) AS late_lanes, max_by(own_ns, "
-    "median_ns "
-    "- usual_ns) AS own_ns, list(step ORDER BY step)[1:20] AS steps FROM unexplained";
 
 static bool add_outliers(void *context, const struct sql_result *result, size_t row)
 {
@@ -152,17 +109,11 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
                                          : "Some ranks were later than others in it.");
     finding->advice = "Look for what happens in these steps only: checkpoints, evaluation, garbage "
                       "collection, compilation, a retry of the network.";
-    finding->query = outlier_query;
+    finding->query = fleet_sql_finding_outlier_steps;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_number(result, row, 1) / (double)findings->steps;
     return true;
 }
-
-/* A line that explains 70 % of what the blocks differ, and makes 3 % over the run. */
-static const char drift_query[] =
-    "SELECT change_ns, initial_ns, fit, blocks, min(first_step) AS first_step, max(last_step) AS "
-    "last_step FROM Drift WHERE blocks >= 3 AND fit >= 0.7 AND abs(change_ns) >= 0.03 * initial_ns "
-    "GROUP BY change_ns, initial_ns, fit, blocks";
 
 static bool add_drift(void *context, const struct sql_result *result, size_t row)
 {
@@ -180,20 +131,11 @@ static bool add_drift(void *context, const struct sql_result *result, size_t row
                     run_finding_time(initial_ns, initial));
     finding->advice = "All ranks change alike: look at temperature and power of the devices, at "
                       "sequence lengths that grow, at fragmented memory, at logs that grow.";
-    finding->query = drift_query;
+    finding->query = fleet_sql_finding_drift;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = fmax(0, change_ns / 2);
     return true;
 }
-
-/* Programs whose own time differs by 10 %. */
-static const char imbalance_query[] =
-    "WITH programs AS (SELECT program, count(*) AS lanes, min(rank) AS first_rank, max(rank) AS "
-    "last_rank, median(median_own_ns) AS own_ns FROM RankSummary WHERE program > 0 GROUP BY "
-    "program) SELECT max(own_ns) AS longest_ns, min(own_ns) AS shortest_ns, sum(own_ns * lanes) / "
-    "sum(lanes) AS mean_ns, max_by(program, own_ns) AS program, max_by(first_rank, own_ns) AS "
-    "first_rank, max_by(last_rank, own_ns) AS last_rank, max_by(lanes, own_ns) AS lanes, count(*) "
-    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > 1.1 * min(own_ns)";
 
 static bool add_imbalance(void *context, const struct sql_result *result, size_t row)
 {
@@ -209,19 +151,13 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
         run_finding_time(row_number(result, row, 0), longest),
         run_finding_time(row_number(result, row, 1), shortest));
     finding->advice = "Move layers from the longest stage to others.";
-    finding->query = imbalance_query;
+    finding->query = fleet_sql_finding_imbalance;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_number(result, row, 0) - row_number(result, row, 2);
     return true;
 }
 
 /* What is missing. */
-
-static const char lost_query[] =
-    "WITH added AS (SELECT ranks + (SELECT count(*) FROM DamagedRank) AS ranks, world_size FROM "
-    "Run) SELECT world_size, ranks, (SELECT list(number ORDER BY number)[1:20] FROM (SELECT "
-    "unnest(range(world_size)) AS number FROM Run) WHERE number NOT IN (SELECT rank FROM Lane) AND "
-    "number NOT IN (SELECT rank FROM DamagedRank)) AS missing FROM added WHERE world_size > ranks";
 
 static bool add_lost(void *context, const struct sql_result *result, size_t row)
 {
@@ -234,16 +170,10 @@ static bool add_lost(void *context, const struct sql_result *result, size_t row)
         "Missing: %.*s%s. If the others wait for one of these, that is seen as a slow transfer.",
         (int)missing.size, missing.data, lost > 20 ? " and more" : "");
     finding->advice = "Add their captures with kymo fleet add.";
-    finding->query = lost_query;
+    finding->query = fleet_sql_finding_lost_ranks;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
-
-static const char damaged_query[] =
-    "SELECT count(*) AS ranks, list(rank ORDER BY rank)[1:20] AS numbers, min(rank) AS first_rank, "
-    "string_agg(concat('rank ', rank, ', ', file, ': ', reason), '; ' ORDER BY rank) FILTER "
-    "(position <= 5) AS files FROM (SELECT *, row_number() OVER (ORDER BY rank) AS position FROM "
-    "DamagedRank) HAVING count(*) > 0";
 
 static bool add_damaged(void *context, const struct sql_result *result, size_t row)
 {
@@ -261,21 +191,10 @@ static bool add_damaged(void *context, const struct sql_result *result, size_t r
     finding->advice = "Add them again with kymo fleet add --force, or remove them with kymo fleet "
                       "remove. If the others wait for one of these, that is seen as a slow "
                       "transfer.";
-    finding->query = damaged_query;
+    finding->query = fleet_sql_finding_damaged_ranks;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
-
-static const char partial_query[] =
-    "WITH whole AS (SELECT min(first_step) AS first_step, max(last_step) AS last_step FROM Lane) "
-    "SELECT count(*) AS lanes, min(l.rank) AS rank, max_by(l.first_step, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS first_step, max_by(l.last_step, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS last_step, max_by(l.rank, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS worst_rank, list(l.rank ORDER BY l.rank)[1:20] "
-    "AS ranks, min(w.first_step) AS run_first_step, max(w.last_step) AS run_last_step FROM Lane AS "
-    "l "
-    "CROSS JOIN whole AS w WHERE l.first_step > w.first_step OR l.last_step < w.last_step HAVING "
-    "count(*) > 0";
 
 static bool add_partial(void *context, const struct sql_result *result, size_t row)
 {
@@ -292,14 +211,10 @@ static bool add_partial(void *context, const struct sql_result *result, size_t r
         row_integer(result, row, 3));
     finding->advice = "Their missing steps are left out. Larger buffers or a shorter capture keep "
                       "all of them.";
-    finding->query = partial_query;
+    finding->query = fleet_sql_finding_partial_captures;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
-
-static const char clock_query[] =
-    "SELECT count(DISTINCT component) AS components, count(*) AS machines FROM Clock HAVING "
-    "count(DISTINCT component) > 1";
 
 static bool add_clocks(void *context, const struct sql_result *result, size_t row)
 {
@@ -312,12 +227,10 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
         "groups are by their own clocks. Skews, waits and own times do not depend on clocks.",
         row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Captures that have a collective of all ranks connect them.";
-    finding->query = clock_query;
+    finding->query = fleet_sql_finding_clocks_apart;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
-
-static const char guessed_query[] = "SELECT guessed_ranks, ranks FROM Run WHERE guessed_ranks > 0";
 
 static bool add_guessed(void *context, const struct sql_result *result, size_t row)
 {
@@ -331,7 +244,7 @@ static bool add_guessed(void *context, const struct sql_result *result, size_t r
                     row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Mark steps in the program, as torch.profiler's step() or "
                       "jax.profiler.StepTraceAnnotation do.";
-    finding->query = guessed_query;
+    finding->query = fleet_sql_finding_guessed_steps;
     finding->evidence = run_finding_evidence(result, row);
     return true;
 }
@@ -390,7 +303,7 @@ static bool write_findings(struct findings *findings, struct error *err)
         else
             values_put_null(&values);
         values_put_text(&values, finding->evidence);
-        values_put_text(&values, finding->query);
+        values_put_query(&values, finding->query);
     }
     return values_end(&values, findings->analysis, "RunFinding", err);
 }
@@ -403,17 +316,17 @@ bool stage_findings(struct fleet_analysis *analysis, struct error *err)
         row_visitor *add;
     } rules[] = {
         {"SELECT count(*), median(median_ns), (SELECT count(*) FROM Lane) FROM Step", read_totals},
-        {straggler_query, add_straggler},
-        {communicator_query, add_communicator},
-        {operation_query, add_operation},
-        {outlier_query, add_outliers},
-        {drift_query, add_drift},
-        {imbalance_query, add_imbalance},
-        {damaged_query, add_damaged},
-        {lost_query, add_lost},
-        {partial_query, add_partial},
-        {clock_query, add_clocks},
-        {guessed_query, add_guessed}};
+        {fleet_sql_finding_slow_rank, add_straggler},
+        {fleet_sql_finding_slow_communicator, add_communicator},
+        {fleet_sql_finding_slow_operation, add_operation},
+        {fleet_sql_finding_outlier_steps, add_outliers},
+        {fleet_sql_finding_drift, add_drift},
+        {fleet_sql_finding_imbalance, add_imbalance},
+        {fleet_sql_finding_damaged_ranks, add_damaged},
+        {fleet_sql_finding_lost_ranks, add_lost},
+        {fleet_sql_finding_partial_captures, add_partial},
+        {fleet_sql_finding_clocks_apart, add_clocks},
+        {fleet_sql_finding_guessed_steps, add_guessed}};
     bool ok = true;
     for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++)
         ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);

@@ -32,7 +32,6 @@ char *run_finding_evidence(const struct sql_result *result, size_t row);
 void note_incomplete_ranks(struct findings *findings);
 
 /* Slow ranks and machines. */
-extern const char straggler_query[];
 row_visitor add_straggler;
 
 #endif

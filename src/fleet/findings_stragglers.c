@@ -1,6 +1,7 @@
 /*
  * Findings about slow ranks and machines.
  */
+#include "fleet/embedded_queries.h"
 #include "fleet/findings.h"
 
 #include <inttypes.h>
@@ -67,22 +68,6 @@ enum {
     S_MACHINE_LANES,
     S_MACHINE_SAVED,
 };
-const char straggler_query[] =
-    "WITH machines AS (SELECT l.instance, count(*) AS lanes, count(s.rank) AS slow FROM Lane AS l "
-    "LEFT JOIN Straggler AS s ON s.rank = l.rank AND s.device_idx = l.device_idx GROUP BY "
-    "l.instance) SELECT s.rank, s.device_idx, s.instance, s.kind, s.first_step, s.steps, "
-    "s.late_steps, s.excess_ns, s.expected_ns, s.mean_excess_ns, s.cause, s.cause_ns, s.kernel, "
-    "s.kernel_excess_ns, s.kernel_usual_ns, s.is_one_kernel, s.came_last_count, "
-    "s.matched_collectives, w.saved_ns, k.usual_compute_ns, l.device_count, m.slow AS "
-    "machine_slow, "
-    "m.lanes AS machine_lanes, v.saved_ns AS machine_saved_ns FROM Straggler AS s JOIN Lane AS l "
-    "ON "
-    "l.rank = s.rank AND l.device_idx = s.device_idx JOIN machines AS m ON m.instance = s.instance "
-    "LEFT JOIN WhatIf AS w ON w.kind = 'rank' AND w.rank = s.rank AND w.device_idx = s.device_idx "
-    "LEFT JOIN WhatIf AS v ON v.kind = 'machine' AND v.instance = s.instance LEFT JOIN "
-    "StragglerWork AS k ON k.rank = s.rank AND k.device_idx = s.device_idx ORDER BY "
-    "s.mean_excess_ns DESC, s.rank, s.device_idx LIMIT 64";
-
 static void put_since(struct output *out, const struct findings *findings,
                       const struct sql_result *result, size_t row)
 {
@@ -201,7 +186,7 @@ bool add_straggler(void *context, const struct sql_result *result, size_t row)
     finding->device = row_integer(result, row, S_DEVICE);
     describe_straggler(finding, findings, result, row);
     finding->advice = causes[cause_of(sql_value(result, row, S_CAUSE))].advice;
-    finding->query = straggler_query;
+    finding->query = fleet_sql_finding_slow_rank;
     finding->evidence = run_finding_evidence(result, row);
     finding->cost_ns = row_has(result, row, saved)
                            ? fmax(0, row_number(result, row, saved)) * late_share

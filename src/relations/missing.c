@@ -3,31 +3,9 @@
  */
 #include "relations/missing.h"
 
-static const char *sql_type(enum field_type type)
-{
-    switch (type) {
-    case FIELD_INT64:
-        return "BIGINT";
-    case FIELD_INT32:
-        return "INTEGER";
-    case FIELD_FLOAT32:
-        return "FLOAT";
-    case FIELD_FLOAT64:
-        return "DOUBLE";
-    case FIELD_BOOL:
-        return "BOOLEAN";
-    case FIELD_TEXT_LIST:
-        return "VARCHAR[]";
-    case FIELD_INT64_LIST:
-        return "BIGINT[]";
-    default:
-        return "VARCHAR";
-    }
-}
-
 static void put_null(struct output *sql, const struct field *field)
 {
-    output_format(sql, "NULL::%s AS \"%s\"", sql_type(field->type), field->name);
+    output_format(sql, "NULL::%s AS \"%s\"", field_sql_type(field->type), field->name);
 }
 
 static void put_empty(struct output *sql, const struct table_schema *table)

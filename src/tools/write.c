@@ -359,29 +359,14 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
     return ok;
 }
 
-static void put_quoted(struct output *out, struct text value, bool is_last)
-{
-    output_char(out, '"');
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] == '"')
-            output_char(out, '"');
-        output_char(out, value.data[i]);
-    }
-    output_text(out, is_last ? "\"\n" : "\",");
-}
-
 static bool put_csv_rows(struct tool_run *run, const struct tool_table *table, struct error *err)
 {
     struct sql_result *result = NULL;
-    size_t count = 0;
     bool ok = query_table(sql_ask_texts, &result, run, table, err);
-    if (ok)
-        sql_columns(result, &count);
     for (size_t rows = 1; ok && rows > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t row = 0; ok && row < rows; row++)
-            for (size_t i = 0; i < count; i++)
-                put_quoted(run->out, sql_value(result, row, i), i + 1 == count);
+            export_csv_row(result, row, CSV_QUOTED, run->out);
     }
     sql_free(result);
     return ok;
@@ -395,13 +380,14 @@ bool tool_write_xprof_csv(const struct xprof_tool *tool, struct sql_connection *
     while (!(table->forms & FOR_XPROF))
         table++;
     bool ok = begin(&run, err);
-    size_t last = 0;
-    for (size_t i = 0; i < table->column_count; i++)
-        if (has_column_here(&run, &table->columns[i]))
-            last = i;
+    const char *comma = "";
     for (size_t i = 0; ok && i < table->column_count; i++)
-        if (has_column_here(&run, &table->columns[i]))
-            put_quoted(out, text_of(table->columns[i].label), i == last);
+        if (has_column_here(&run, &table->columns[i])) {
+            output_text(out, comma);
+            export_csv_value(out, text_of(table->columns[i].label), CSV_QUOTED);
+            comma = ",";
+        }
+    output_char(out, '\n');
     ok = ok && put_csv_rows(&run, table, err);
     present_free(run.present);
     return ok;
