@@ -179,8 +179,14 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
                       struct error *err);
 bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,
                      struct error *err);
-/* CSV in steps: the header line, then the rows that sql_next fetched. */
+/* A value of CSV. If quoted only where needed, NULL is nothing and the empty text is "": readers
+ * can distinguish them. */
+enum csv_quotes { CSV_QUOTED_IF_NEEDED, CSV_QUOTED };
+void export_csv_value(struct output *out, struct text value, enum csv_quotes quotes);
+/* CSV in steps: the header line, then a row, or the rows that sql_next fetched. */
 void export_csv_header(const struct sql_result *result, struct output *out);
+void export_csv_row(const struct sql_result *result, size_t row, enum csv_quotes quotes,
+                    struct output *out);
 void export_csv_rows(const struct sql_result *result, size_t rows, struct output *out);
 /* A text table of at most style->top rows (0: all), followed by the row count. */
 bool export_rows_text(struct sql_result *result, const struct text_style *style, struct output *out,
@@ -203,8 +209,10 @@ struct rows_format {
 };
 bool export_rows(struct sql_result *result, const struct rows_format *format, struct output *out,
                  struct error *err);
-/* Writes a value for the API, typed by its column. */
 struct json;
+/* The values of a row as members of an object, as export_rows_json writes them. */
+void export_json_members(struct json *json, const struct sql_result *result, size_t row);
+/* Writes a value for the API, typed by its column. */
 void export_json_value(struct json *json, const struct sql_column *column, struct text value);
 
 #endif

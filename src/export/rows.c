@@ -119,25 +119,38 @@ static void put_number(struct json *json, struct text number)
                                                        : TEXT("Infinity"));
 }
 
+static void put_value(struct json *json, const struct sql_column *column, struct text value)
+{
+    if (!value.data)
+        json_null(json);
+    else if (column->kind == SQL_NUMBER)
+        put_number(json, value);
+    else if (column->kind == SQL_BOOLEAN)
+        json_raw(json, value);
+    else if (column->kind == SQL_JSON)
+        put_nested(json, value);
+    else
+        json_text(json, value);
+}
+
+void export_json_members(struct json *json, const struct sql_result *result, size_t row)
+{
+    size_t count;
+    const struct sql_column *columns = sql_columns(result, &count);
+    for (size_t i = 0; i < count; i++) {
+        json_key(json, columns[i].name);
+        put_value(json, &columns[i], sql_value(result, row, i));
+    }
+}
+
 static void write_object(struct writer *writer, size_t row)
 {
-    struct json *json = &writer->json;
-    json_open_row(json, '{');
+    json_open_row(&writer->json, '{');
     for (size_t i = 0; i < writer->column_count; i++) {
-        struct text value = sql_value(writer->result, row, i);
-        json_key(json, writer->names[i]);
-        if (!value.data)
-            json_null(json);
-        else if (writer->columns[i].kind == SQL_NUMBER)
-            put_number(json, value);
-        else if (writer->columns[i].kind == SQL_BOOLEAN)
-            json_raw(json, value);
-        else if (writer->columns[i].kind == SQL_JSON)
-            put_nested(json, value);
-        else
-            json_text(json, value);
+        json_key(&writer->json, writer->names[i]);
+        put_value(&writer->json, &writer->columns[i], sql_value(writer->result, row, i));
     }
-    json_close_row(json, '}');
+    json_close_row(&writer->json, '}');
 }
 
 bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *out,
@@ -153,10 +166,9 @@ bool export_rows_json(struct sql_result *result, uint64_t limit, struct output *
     return ok;
 }
 
-/* NULL is written as nothing, the empty string as "": readers can distinguish them. */
-static void put_field(struct output *out, struct text value)
+void export_csv_value(struct output *out, struct text value, enum csv_quotes quotes)
 {
-    bool is_plain = value.size > 0 || !value.data;
+    bool is_plain = quotes == CSV_QUOTED_IF_NEEDED && (value.size > 0 || !value.data);
     for (size_t i = 0; i < value.size && is_plain; i++)
         is_plain = !strchr("\",\r\n", value.data[i]) || value.data[i] == '\0';
     if (is_plain) {
@@ -177,31 +189,31 @@ void export_csv_header(const struct sql_result *result, struct output *out)
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
     for (size_t i = 0; i < count; i++) {
-        put_field(out, text_of(columns[i].name));
+        export_csv_value(out, text_of(columns[i].name), CSV_QUOTED_IF_NEEDED);
         output_char(out, i + 1 < count ? ',' : '\n');
     }
 }
 
-static void put_line(const struct sql_result *result, size_t row, size_t columns,
-                     struct output *out)
+void export_csv_row(const struct sql_result *result, size_t row, enum csv_quotes quotes,
+                    struct output *out)
 {
+    size_t columns;
+    sql_columns(result, &columns);
     for (size_t i = 0; i < columns; i++) {
-        put_field(out, sql_value(result, row, i));
+        export_csv_value(out, sql_value(result, row, i), quotes);
         output_char(out, i + 1 < columns ? ',' : '\n');
     }
 }
 
 void export_csv_rows(const struct sql_result *result, size_t rows, struct output *out)
 {
-    size_t columns;
-    sql_columns(result, &columns);
     for (size_t row = 0; row < rows; row++)
-        put_line(result, row, columns, out);
+        export_csv_row(result, row, CSV_QUOTED_IF_NEEDED, out);
 }
 
 static void write_line(struct writer *writer, size_t row)
 {
-    put_line(writer->result, row, writer->column_count, writer->out);
+    export_csv_row(writer->result, row, CSV_QUOTED_IF_NEEDED, writer->out);
 }
 
 bool export_rows_csv(struct sql_result *result, uint64_t limit, struct output *out,

@@ -155,6 +155,14 @@ static size_t *fit_columns(const struct table *table, size_t line_width)
     return widths;
 }
 
+static void free_cells(struct table *table)
+{
+    char **cell;
+    array_each (cell, &table->cells)
+        mem_free(*cell);
+    array_free(&table->cells);
+}
+
 /* Columns can be sized only when all cells are known, so rows are kept until here. Frees the cells;
  * the table must not be used afterward. */
 void table_end(struct table *table, const struct text_style *style, struct output *out)
@@ -178,9 +186,34 @@ void table_end(struct table *table, const struct text_style *style, struct outpu
         if (c + 1 == columns)
             output_char(out, '\n');
     }
-    char **cell;
-    array_each (cell, &table->cells)
-        mem_free(*cell);
-    array_free(&table->cells);
     mem_free(widths);
+    free_cells(table);
+}
+
+static void put_markdown_cell(const char *cell, bool is_code, struct output *out)
+{
+    output_text(out, is_code ? "| `" : "| ");
+    for (const char *c = cell; *c; c++) {
+        output_text(out, *c == '|' ? "\\" : "");
+        output_char(out, is_code && *c == '`' ? '\'' : *c);
+    }
+    output_text(out, is_code ? "` " : " ");
+}
+
+void table_end_markdown(struct table *table, const struct markdown_style *style, struct output *out)
+{
+    size_t columns = table->column_count;
+    const char *blank = style->has_blank_rule ? " " : "";
+    for (size_t c = 0; c < columns; c++)
+        put_markdown_cell(table->columns[c].title, false, out);
+    output_text(out, "|\n");
+    for (size_t c = 0; c < columns; c++)
+        output_format(out, "|%s%s%s", blank, table->columns[c].is_text ? "---" : "---:", blank);
+    output_text(out, "|\n");
+    for (size_t i = 0; i < table->cells.count; i++) {
+        bool is_code = style->has_code && table->columns[i % columns].is_flexible;
+        put_markdown_cell(text_of_cell(table, i), is_code, out);
+        output_text(out, (i + 1) % columns == 0 ? "|\n" : "");
+    }
+    free_cells(table);
 }

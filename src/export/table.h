@@ -42,6 +42,14 @@ void table_ps(struct table *table, double ps);
 void table_share(struct table *table, double share);
 /* Writes the table and frees it. */
 void table_end(struct table *table, const struct text_style *style, struct output *out);
+/* The same as Markdown. Cells of flexible columns, which are names, may be code, so that * and _
+ * stay what they are. */
+struct markdown_style {
+    bool has_code;
+    bool has_blank_rule; /* | --- | instead of |---| */
+};
+void table_end_markdown(struct table *table, const struct markdown_style *style,
+                        struct output *out);
 
 /* Text from a file, with control characters replaced by spaces. */
 void put_printable(struct output *out, struct text text);

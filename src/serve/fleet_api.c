@@ -2,6 +2,7 @@
  * GET runs: runs of many ranks. Their report, and what happened in a step.
  */
 #include "report/fleet/fleet.h"
+#include "serve/embedded_queries.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 
@@ -74,60 +75,24 @@ void get_fleet_report(struct request *request, struct reply *reply)
         reply_failure(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, &err);
 }
 
-/* Collectives of a step in the order in which most is waited; one is told by its position. */
-static const char match_columns[] =
-    "communicator, operation, sender, receiver, sequence, step, occurrence";
-static const char match_order[] = "waited_ns DESC, communicator, operation, sender, receiver, "
-                                  "sequence, occurrence";
-
 static bool put_collectives(struct run_query *query, struct json *json, uint64_t step,
                             uint64_t chosen, struct reply *reply)
 {
-    struct output sql;
-    output_memory(&sql);
-    output_format(&sql,
-                  "SELECT %s, ranks, group_size, is_complete, skew_ns, last_rank, last_device, "
-                  "waited_ns, transfer_ns, bytes, bus_bandwidth FROM CollectiveMatch WHERE step = "
-                  "%" PRIu64 " AND ranks > 1 ORDER BY %s LIMIT %d",
-                  match_columns, step, match_order, MAX_STEP_COLLECTIVES);
-    bool ok = put_rows(query, json, "collectives", &sql, reply);
-    output_format(&sql,
-                  "WITH chosen AS (SELECT %s, transfer_ns, skew_ns FROM CollectiveMatch WHERE step "
-                  "= %" PRIu64 " AND ranks > 1 ORDER BY %s LIMIT 1 OFFSET %" PRIu64 ") ",
-                  match_columns, step, match_order, chosen);
-    output_format(&sql,
-                  "SELECT rank, device_idx AS device, instance AS machine, skew_ns + transfer_ns - "
-                  "duration_ns AS arrival_ns, duration_ns, duration_ns - transfer_ns AS waited_ns, "
-                  "start_ns, end_ns FROM (SELECT * FROM Arrival WHERE step = %" PRIu64
-                  ") JOIN chosen USING (%s) ORDER BY rank, device_idx",
-                  step, match_columns);
-    ok = ok && put_rows(query, json, "arrivals", &sql, reply);
-    output_discard(&sql);
-    return ok;
+    const struct sql_blank blanks[] = {{"STEP", .number = (int64_t)step},
+                                       {"LIMIT", .number = MAX_STEP_COLLECTIVES},
+                                       {"CHOSEN", .number = (int64_t)chosen}};
+    return put_filled(query, json, "collectives", serve_sql_fleet_step_collectives, blanks, 3,
+                      reply) &&
+           put_filled(query, json, "arrivals", serve_sql_fleet_step_arrivals, blanks, 3, reply);
 }
 
 static bool put_step(struct run_query *query, struct json *json, uint64_t step, struct reply *reply)
 {
-    struct output sql;
-    output_memory(&sql);
-    output_format(&sql,
-                  "SELECT step, ranks, start_ns, end_ns, median_ns, min_ns, max_ns, own_ns, "
-                  "slowest_rank, slowest_device, slowest_excess_ns, late_lanes, usual_ns, "
-                  "is_outlier, EXISTS (SELECT 1 FROM MatchedStep AS m WHERE m.step = Step.step) AS "
-                  "is_matched FROM Step WHERE step = %" PRIu64,
-                  step);
-    bool ok = put_rows(query, json, "step", &sql, reply);
-    output_format(&sql,
-                  "SELECT position, rank, device_idx AS device, kind, communicator, operation, "
-                  "start_ns, end_ns, compute_ns, copy_ns, host_ns, other_ns, replay_error_ns FROM "
-                  "CriticalPath WHERE step = %" PRIu64 " ORDER BY position LIMIT %d",
-                  step, MAX_STEP_COLLECTIVES);
-    ok = ok && put_rows(query, json, "path", &sql, reply);
-    output_format(&sql, "SELECT DISTINCT step FROM CriticalPath ORDER BY step LIMIT %d",
-                  MAX_STEP_COLLECTIVES);
-    ok = ok && put_rows(query, json, "path_steps", &sql, reply);
-    output_discard(&sql);
-    return ok;
+    const struct sql_blank blanks[] = {{"STEP", .number = (int64_t)step},
+                                       {"LIMIT", .number = MAX_STEP_COLLECTIVES}};
+    return put_filled(query, json, "step", serve_sql_fleet_step, blanks, 2, reply) &&
+           put_filled(query, json, "path", serve_sql_fleet_step_path, blanks, 2, reply) &&
+           put_filled(query, json, "path_steps", serve_sql_fleet_path_steps, blanks, 2, reply);
 }
 
 void get_fleet_step(struct request *request, struct reply *reply)

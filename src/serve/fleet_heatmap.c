@@ -3,6 +3,7 @@
  * both, and the largest value in a part of it.
  */
 #include "report/fleet/fleet.h"
+#include "serve/embedded_queries.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 
@@ -33,9 +34,6 @@ static bool read_order(const struct request *request, struct reply *reply, const
     return false;
 }
 
-static const char lanes_table[] = "RankSummary JOIN (SELECT rank, device_idx, cluster FROM "
-                                  "LaneCluster) AS c USING (rank, device_idx)";
-
 void get_fleet_lanes(struct request *request, struct reply *reply)
 {
     struct run_query query;
@@ -46,16 +44,10 @@ void get_fleet_lanes(struct request *request, struct reply *reply)
     struct json json = reply_json(reply);
     output_memory(&sql);
     json_open(&json, '{');
-    output_format(&sql,
-                  "SELECT rank, device_idx AS device, instance AS machine, median_excess_ns, "
-                  "late_steps, cluster FROM %s ORDER BY %s",
-                  lanes_table, order);
-    bool ok = put_rows(&query, &json, "lanes", &sql, reply);
-    output_text(&sql, "SELECT step, median_ns, is_outlier FROM Step ORDER BY step");
-    ok = ok && put_rows(&query, &json, "steps", &sql, reply);
-    output_text(&sql, "SELECT cluster, min(lanes) AS lanes, min(excess_ns) AS excess_ns FROM "
-                      "LaneCluster GROUP BY cluster ORDER BY cluster");
-    ok = ok && put_rows(&query, &json, "clusters", &sql, reply);
+    const struct sql_blank blanks[] = {{"ORDER", .text = order}};
+    bool ok = put_filled(&query, &json, "lanes", serve_sql_fleet_lanes, blanks, 1, reply) &&
+              put_filled(&query, &json, "steps", serve_sql_fleet_steps, NULL, 0, reply) &&
+              put_filled(&query, &json, "clusters", serve_sql_fleet_clusters, NULL, 0, reply);
     if (ok)
         json_close(&json, '}');
     output_discard(&sql);
@@ -140,10 +132,8 @@ static bool read_lanes(struct heatmap_request *wanted, const char *order, struct
     bool ok = true;
     size_t count = 0;
     output_memory(&sql);
-    output_format(&sql,
-                  "WITH numbered AS (SELECT *, row_number() OVER (ORDER BY rank, device_idx) - 1 "
-                  "AS lane FROM %s) SELECT lane FROM numbered ORDER BY %s",
-                  lanes_table, order);
+    sql_fill(&sql, serve_sql_fleet_lane_order, (const struct sql_blank[]){{"ORDER", .text = order}},
+             1);
     struct sql_result *result = profile_query_run(&wanted->query.query, &sql, reply);
     output_discard(&sql);
     if (!result)

@@ -2,6 +2,7 @@
  * GET runs/…/steps/N/lanes: some lanes of a step, with what their timelines are aligned by.
  */
 #include "report/fleet/fleet.h"
+#include "serve/embedded_queries.h"
 #include "serve/fleet_query.h"
 #include "serve/handlers.h"
 #include "serve/rank_profiles.h"
@@ -52,30 +53,18 @@ static bool read_lanes(const struct request *request, struct reply *reply, lane_
  * first, the one whose own time is nearest to what was expected. */
 static void put_lanes_query(struct output *sql, uint64_t step, const lane_list *lanes)
 {
-    output_format(sql,
-                  "WITH lanes AS (SELECT * FROM LaneStep WHERE step = %" PRIu64
-                  "), slowest AS (SELECT slowest_rank AS rank, slowest_device AS device_idx, "
-                  "(SELECT max(program) FROM lanes WHERE rank = slowest_rank AND device_idx = "
-                  "slowest_device) AS program FROM Step WHERE step = %" PRIu64 "), ",
-                  step, step);
-    output_text(sql, "median AS (SELECT l.rank, l.device_idx FROM lanes AS l, slowest AS s WHERE "
-                     "l.rank <> s.rank OR l.device_idx <> s.device_idx ORDER BY l.program <> "
-                     "s.program, abs(l.excess_ns), l.rank, l.device_idx LIMIT 1), wanted AS ("
-                     "SELECT rank, device_idx, 'slowest' AS role FROM slowest UNION ALL "
-                     "SELECT rank, device_idx, 'median' FROM median");
+    struct output wanted;
     const struct lane *lane;
+    output_memory(&wanted);
     array_each (lane, lanes)
-        output_format(sql, " UNION ALL SELECT %" PRIu64 ", %" PRIu64 ", NULL", lane->rank,
+        output_format(&wanted, " UNION ALL SELECT %" PRIu64 ", %" PRIu64 ", NULL", lane->rank,
                       lane->device);
-    output_text(
-        sql, ") SELECT l.rank, l.device_idx AS device, c.instance AS machine, max(w.role) AS role, "
-             "l.duration_ns, l.own_ns, l.excess_ns, l.is_late, "
-             "CAST(round((l.start_ns - c.base_ns) / c.rate) AS BIGINT) AS start_ts, "
-             "CAST(round((l.end_ns - c.base_ns) / c.rate) AS BIGINT) AS end_ts, "
-             "l.start_ns, l.end_ns, c.base_ns, c.rate, k.offset_ns, k.drift_ppm, k.error_ns, "
-             "k.component FROM lanes AS l JOIN wanted AS w USING (rank, device_idx) "
-             "JOIN LaneClock AS c USING (rank, device_idx) LEFT JOIN Clock AS k USING (instance) "
-             "GROUP BY ALL ORDER BY l.rank, l.device_idx");
+    output_char(&wanted, '\0');
+    sql_fill(sql, serve_sql_fleet_step_lanes,
+             (const struct sql_blank[]){{"STEP", .number = (int64_t)step},
+                                        {"WANTED", .text = wanted.data}},
+             2);
+    output_discard(&wanted);
 }
 
 /* The profile that a lane's rank opens as; its rank and machine are the first and third column. */

@@ -65,6 +65,17 @@ bool put_rows(struct run_query *query, struct json *json, const char *key, struc
     return ok;
 }
 
+bool put_filled(struct run_query *query, struct json *json, const char *key, const char *sql,
+                const struct sql_blank *blanks, size_t count, struct reply *reply)
+{
+    struct output filled;
+    output_memory(&filled);
+    sql_fill(&filled, sql, blanks, count);
+    bool ok = put_rows(query, json, key, &filled, reply);
+    output_discard(&filled);
+    return ok;
+}
+
 bool read_step(const struct request *request, struct reply *reply, uint64_t *step)
 {
     const char *text = request->parameters[2];

@@ -19,6 +19,9 @@ void run_query_end(struct run_query *query);
 /* Rows of a query as a member of the JSON document: a list of objects. */
 bool put_rows(struct run_query *query, struct json *json, const char *key, struct output *sql,
               struct reply *reply);
+/* The same of a query of a .sql file with blanks. */
+bool put_filled(struct run_query *query, struct json *json, const char *key, const char *sql,
+                const struct sql_blank *blanks, size_t count, struct reply *reply);
 /* The values of a row as members of an object. */
 void put_values(struct json *json, const struct sql_result *result, size_t row);
 

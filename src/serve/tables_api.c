@@ -1,6 +1,7 @@
 /*
  * GET tables, POST sql, and the query API of Neuron Explorer (POST db/NAME/_search).
  */
+#include "serve/embedded_queries.h"
 #include "serve/handlers.h"
 
 #include "export/export.h"
@@ -93,8 +94,7 @@ static bool put_tables(struct json *json, struct profile_query *query, struct re
     size_t at = 0;
     bool ok = true;
     output_memory(&sql);
-    output_text(&sql, "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE "
-                      "NOT internal ORDER BY lower(table_name), table_name, column_index");
+    output_text(&sql, serve_sql_columns);
     struct sql_result *result = profile_query_run(query, &sql, reply);
     output_discard(&sql);
     if (!result)
@@ -201,9 +201,13 @@ static void answer_schema(struct request *request, struct reply *reply, struct o
         return;
     }
     output_memory(&sql);
-    output_text(&sql, "SELECT field_name, field_type, field_required, field_unit, "
-                      "field_description, field_example FROM SchemaFields WHERE table_name = ");
-    put_sql_text(&sql, text_of(table));
+    struct output quoted;
+    output_memory(&quoted);
+    put_sql_text(&quoted, text_of(table));
+    output_char(&quoted, '\0');
+    sql_fill(&sql, serve_sql_schema_fields,
+             (const struct sql_blank[]){{"TABLE", .text = quoted.data}}, 1);
+    output_discard(&quoted);
     answer_data(request, reply, opened, &sql);
     output_discard(&sql);
 }

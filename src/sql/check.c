@@ -1,6 +1,7 @@
 /*
  * Validates user SQL: a single read-only statement.
  */
+#include "sql/embedded_queries.h"
 #include "sql/result.h"
 
 /*
@@ -9,17 +10,12 @@
  */
 static void put_check(struct output *sql, const char *query)
 {
-    output_text(sql, "WITH parsed AS (SELECT json_serialize_sql(");
-    put_quoted(sql, '\'', query);
-    output_text(sql, ") AS tree), "
-                     "called AS (SELECT unnest(json_extract_string(tree, '$..function_name'))"
-                     " AS name FROM parsed) "
-                     "SELECT tree->>'error_type',"
-                     " CAST(json_array_length(tree, '$.statements') AS VARCHAR),"
-                     " (SELECT min(name) FROM called WHERE regexp_full_match(name,"
-                     " '(en|dis)able_.*|query|json_execute_serialized_sql|(force_)?checkpoint"
-                     "|truncate_duckdb_logs|write_log', 'i')) "
-                     "FROM parsed");
+    struct output quoted;
+    output_memory(&quoted);
+    put_quoted(&quoted, '\'', query);
+    output_char(&quoted, '\0');
+    sql_fill(sql, sql_sql_check, (const struct sql_blank[]){{"QUERY", .text = quoted.data}}, 1);
+    output_discard(&quoted);
 }
 
 /* DuckDB's syntax error, which shows the position. */

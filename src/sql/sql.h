@@ -56,6 +56,14 @@ bool sql_ask_numbers(struct sql_result **result, struct sql_connection *connecti
                      const char *query, struct error *err);
 /* Runs any statement of the program's own and discards its rows. */
 bool sql_run(struct sql_connection *connection, const char *statement, struct error *err);
+/* Puts a query of a .sql file with what is filled in for each {NAME} in it: text, which is put as
+ * it is, or, without one, the number. */
+struct sql_blank {
+    const char *name;
+    const char *text;
+    int64_t number;
+};
+void sql_fill(struct output *out, const char *query, const struct sql_blank *blanks, size_t count);
 /* Quotes text as SQL: ' for literals, " for identifiers. */
 void sql_put_quoted(struct output *out, char quote, const char *text);
 /* Quotes the path of a file to be read, which DuckDB takes as a pattern. */

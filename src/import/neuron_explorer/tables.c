@@ -4,6 +4,7 @@
  * handled like a file's. The tables that only Kymo writes (tracks, event types, event details)
  * restore its own profiles completely.
  */
+#include "import/embedded_queries.h"
 #include "import/neuron_explorer/explorer.h"
 #include "import/neuron_explorer/explorer_passes.h"
 #include "sql/sql.h"
@@ -238,23 +239,13 @@ static bool take_number(void *context, struct text row, struct error *err)
 /* The tables that only Kymo writes. */
 static bool read_own(struct tables_source *source, struct output *names, struct error *err)
 {
-    static const char tracks[] =
-        "SELECT to_json({track: id, parent: parent_id, level: kind, " /* converts a label back to
-                                                                         its name */
-        "name: if(role = 'counter' AND starts_with(name, 'CPU '), substr(name, 5), name), "
-        "display_name: if(role = 'counter' AND starts_with(name, 'CPU '), name, NULL), "
-        "role: role, id: number, sort_key: sort_key, args: attributes_json::JSON}) FROM Track "
-        "WHERE event_table IS NULL OR event_table = 'SystemProfileEvents' ORDER BY id";
-    static const char types[] =
-        "SELECT to_json({event_type: id, name: name, display_name: display_name, "
-        "args: attributes_json::JSON}) FROM EventType WHERE id > 0 ORDER BY id";
     struct explorer_source *explorer = &source->explorer;
     if (!list_columns(source, "Track", names) || !list_columns(source, "EventType", names) ||
         !list_columns(source, "SystemProfileEvents", names) || !has_column(names, "track_id"))
         return true;
     explorer->facts.items[0].own.is_own = true;
-    return each_row(source, tracks, take_track, explorer, err) &&
-           each_row(source, types, take_type, explorer, err);
+    return each_row(source, import_sql_explorer_tracks, take_track, explorer, err) &&
+           each_row(source, import_sql_explorer_types, take_type, explorer, err);
 }
 
 /* The start of the profile: the wall-clock time of its first event minus that event's offset. */

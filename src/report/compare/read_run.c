@@ -3,7 +3,7 @@
  * A value of a step is a mean over the lanes (devices of ranks) that have it; Step, LaneStep,
  * CollectiveMatch and Run are results of the run's analysis (src/report/fleet/queries).
  */
-#include "report/compare/operators.h"
+#include "report/compare/embedded_queries.h"
 #include "report/compare/side.h"
 
 #include <inttypes.h>
@@ -47,101 +47,6 @@ static const char *const further_names[] = {
     "own time of the slowest rank",
 };
 enum { FURTHER = sizeof further_names / sizeof *further_names };
-
-/* SQL has its own lines. */
-/* clang-format off */
-
-static const char run_sql[] =
-    "SELECT ranks, greatest(world_size, ranks), device_name, (SELECT count(*) FROM Lane) FROM Run";
-
-/* Steps that most lanes have: captures may begin and end in different ones. */
-static const char steps_sql[] =
-    ", means AS (SELECT step, count(*) AS lanes, avg(duration_ns) AS duration_ns,"
-    " avg(compute_ns) AS compute_ns, avg(exposed_communication_ns) AS exposed_ns,"
-    " avg(copy_ns) AS copy_ns, avg(idle_host_ns) AS idle_host_ns,"
-    " avg(idle_kernel_ns) AS idle_kernel_ns, avg(idle_other_ns) AS idle_other_ns,"
-    " avg(communication_ns) AS communication_ns, avg(overlap_ns) AS overlap_ns,"
-    " avg(idle_ns) AS idle_ns FROM ranks.RankStep GROUP BY step)"
-    " SELECT m.step, s.start_ns, m.duration_ns, m.lanes, matched.step IS NOT NULL,"
-    " compute_ns, exposed_ns, copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns,"
-    " communication_ns, overlap_ns, idle_ns, s.own_ns, s.max_own_ns"
-    " FROM means m JOIN Step s ON s.step = m.step"
-    " LEFT JOIN MatchedStep matched ON matched.step = m.step"
-    " WHERE 2 * m.lanes >= (SELECT max(lanes) FROM means) ORDER BY m.step";
-
-/* Columns of rows: name, layer, shape, step, count, amount, inclusive, is_communication. */
-
-/* And whether it is a copy: files of ranks are read once. */
-static const char kernels_sql[] =
-    "SELECT coalesce(name, '(other: ' || class || ')') AS name, '' AS layer, '' AS shape, step,"
-    " sum(count), sum(total_ns), NULL, class = 'communication', class = 'copy'"
-    " FROM ranks.RankKernel GROUP BY 1, step, class";
-
-/* A kind of communicator is its name without numbers and ranks: "mesh_tp:3 [0, 1]" is mesh_tp. Where
- * an operation has many sizes, as if chosen by data, it is one row. */
-#define COLLECTIVES                                                                                \
-    ", named AS (SELECT *, coalesce(nullif(regexp_replace(regexp_replace(communicator,"            \
-    " '\\s*[\\[{(].*$', ''), '[^a-zA-Z]*[0-9]+$', ''), ''), 'group') || ' of ' || group_size"      \
-    " AS layer FROM CollectiveMatch)"                                                              \
-    ", sizes AS (SELECT operation, layer, count(DISTINCT bytes) AS sizes FROM named GROUP BY ALL)" \
-    ", collective AS (SELECT named.*, CASE WHEN sizes > 16 OR bytes IS NULL THEN '' ELSE"          \
-    " format_bytes(bytes) END AS shape FROM named JOIN sizes USING (operation, layer))"
-
-static const char collectives_sql[] =
-    COLLECTIVES
-    ", sums AS (SELECT operation, layer, shape, step, sum(ranks) AS count,"
-    " sum(ranks * transfer_ns) AS transfer_ns, sum(waited_ns) AS waited_ns FROM collective"
-    " GROUP BY ALL)"
-    " SELECT operation, layer, shape, step, count, transfer_ns, NULL, false FROM sums"
-    " UNION ALL SELECT 'waiting in ' || operation, layer, shape, step, count, waited_ns, NULL, true"
-    " FROM sums";
-
-static const char bandwidths_sql[] =
-    COLLECTIVES
-    " SELECT operation, layer, shape, median(skew_ns), median(bus_bandwidth) FROM collective"
-    " WHERE step IN (SELECT step FROM kept) GROUP BY ALL";
-
-/* Excess over the median of the program, in blocks of steps. */
-static const char ranks_sql[] =
-    "SELECT 'rank ' || s.rank || CASE WHEN l.device_count > 1 THEN ', device ' || s.device_idx"
-    " ELSE '' END, l.instance, kept.block, count(*), avg(s.excess_ns) FROM LaneStep s"
-    " JOIN kept ON kept.step = s.step"
-    " JOIN Lane l ON l.rank = s.rank AND l.device_idx = s.device_idx GROUP BY ALL";
-
-static const char machines_sql[] =
-    ", machine AS (SELECT instance FROM Lane GROUP BY instance HAVING count(*) > 1)"
-    " SELECT l.instance, '', kept.block, count(*), avg(s.excess_ns) FROM LaneStep s"
-    " JOIN kept ON kept.step = s.step"
-    " JOIN Lane l ON l.rank = s.rank AND l.device_idx = s.device_idx"
-    " JOIN machine ON machine.instance = l.instance GROUP BY ALL";
-
-/* Of some ranks, scaled to all. */
-static const char operators_sql[] =
-    ", total AS (SELECT step, count(*) AS lanes FROM LaneStep GROUP BY step)"
-    ", part AS (SELECT step, count(*) AS lanes FROM LaneStep"
-    " WHERE rank IN (SELECT rank FROM ranks.Step) GROUP BY step)"
-    ", step_window AS (SELECT rank, step_id AS window_step, min(start_ts) AS window_start,"
-    " max(start_ts + duration_ns) AS window_end FROM ranks.StepBreakdown GROUP BY ALL)"
-    ", work AS (SELECT rank, operation_id, framework_op, framework_op_event_id, step_id, start_ts,"
-    " duration_ns FROM ranks.GpuKernel UNION ALL SELECT rank, NULL, framework_op,"
-    " framework_op_event_id, step_id, start_ts, duration_ns FROM ranks.GpuCopy)"
-    ", placed AS (SELECT w.*, coalesce(w.step_id, CASE WHEN start_ts < window_end THEN window_step"
-    " END) AS placed_step FROM work w ASOF LEFT JOIN step_window s ON s.rank = w.rank"
-    " AND w.start_ts >= s.window_start)"
-    ", hlo AS (SELECT rank, id, " HLO_COLUMNS " FROM ranks.HloOperation)"
-    ", call AS (SELECT rank, id, " CALL_COLUMNS " FROM ranks.SystemProfileEvents"
-    " WHERE (rank, id) IN (SELECT (rank, framework_op_event_id) FROM work))"
-    ", named AS (SELECT coalesce(h.name, w.framework_op, " NO_OPERATOR ") AS name,"
-    " coalesce(h.layer, c.layer, '') AS layer, coalesce(h.shape, c.shape, '') AS shape,"
-    " s.number AS step, count(*) AS count, sum(w.duration_ns) AS amount FROM placed w"
-    " JOIN ranks.Step s ON s.rank = w.rank AND s.id = w.placed_step"
-    " LEFT JOIN hlo h ON h.rank = w.rank AND h.id = w.operation_id"
-    " LEFT JOIN call c ON c.rank = w.rank AND c.id = w.framework_op_event_id GROUP BY ALL)"
-    " SELECT name, layer, shape, step, count * total.lanes / part.lanes,"
-    " amount * total.lanes / part.lanes, NULL, false FROM named"
-    " JOIN total USING (step) JOIN part USING (step)";
-
-/* clang-format on */
 
 static void take_run(struct reading *reading, const struct sql_result *result, size_t row,
                      enum diff_kind kind)
@@ -273,8 +178,8 @@ static void complete_rows(struct diff_side *side)
 
 static bool read_steps(struct reading *reading, struct error *err)
 {
-    bool ok = read_rows(reading, run_sql, take_run, DIFF_STEPS, err) &&
-              read_rows(reading, steps_sql, take_step, DIFF_STEPS, err);
+    bool ok = read_rows(reading, compare_sql_run, take_run, DIFF_STEPS, err) &&
+              read_rows(reading, compare_sql_run_steps, take_step, DIFF_STEPS, err);
     if (ok)
         leave_out_warmup(reading->side);
     return ok;
@@ -283,12 +188,12 @@ static bool read_steps(struct reading *reading, struct error *err)
 static bool read_all(struct reading *reading, struct error *err)
 {
     static const struct side_query queries[] = {
-        {kernels_sql, take_kernel, DIFF_KERNELS},
-        {collectives_sql, take_value, DIFF_COLLECTIVES},
-        {bandwidths_sql, take_bandwidth, DIFF_COLLECTIVES},
-        {ranks_sql, take_rank, DIFF_RANKS},
-        {machines_sql, take_rank, DIFF_MACHINES},
-        {operators_sql, take_value, DIFF_OPERATORS},
+        {compare_sql_run_kernels, take_kernel, DIFF_KERNELS},
+        {compare_sql_run_collectives, take_value, DIFF_COLLECTIVES},
+        {compare_sql_run_bandwidths, take_bandwidth, DIFF_COLLECTIVES},
+        {compare_sql_run_ranks, take_rank, DIFF_RANKS},
+        {compare_sql_run_machines, take_rank, DIFF_MACHINES},
+        {compare_sql_run_operators, take_value, DIFF_OPERATORS},
     };
     if (!read_steps(reading, err))
         return false;

@@ -26,10 +26,10 @@ bool read_rows(struct reading *reading, const char *sql, take_row *take, enum di
     struct sql_result *result = NULL;
     size_t rows = 1;
     output_memory(&query);
-    output_text(&query, "WITH ");
-    output_write(&query, reading->definitions.data, reading->definitions.size);
-    output_text(&query, "nothing AS (SELECT 1) ");
-    output_text(&query, sql);
+    if (reading->present)
+        relations_put(&query, reading->present, &(struct relation_options){0}, sql);
+    else
+        definitions_put(&query, &reading->definitions, sql);
     output_char(&query, '\0');
     bool ok = sql_query(&result, reading->connection, query.data, err);
     while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
@@ -143,6 +143,7 @@ struct reading reading_begin(const char *name, struct sql_connection *connection
 
 bool reading_end(struct reading *reading, bool ok, struct diff_side **side)
 {
+    present_free(reading->present);
     output_discard(&reading->definitions);
     idmap_free(&reading->steps);
     if (ok)

@@ -5,6 +5,7 @@
 #define KYMO_REPORT_COMPARE_SIDE_H
 
 #include "report/compare/diff.h"
+#include "report/relations/relations.h"
 
 /* Parts of a step, which add up to its duration: of profiles, in the order of StepBreakdown's
  * columns; of runs. */
@@ -64,15 +65,16 @@ struct diff_side {
 struct reading {
     struct diff_side *side;
     struct sql_connection *connection;
-    struct output definitions; /* of WITH, before each query, each with a comma behind it */
-    struct idmap steps;        /* index by id */
+    struct present_tables *present; /* of a profile: queries are over relations.h; NULL: of a run */
+    struct output
+        definitions;    /* of a run: of WITH, before each query, each with a comma behind it */
+    struct idmap steps; /* index by id */
 };
 struct reading reading_begin(const char *name, struct sql_connection *connection);
 /* Hands over the side, or frees it if that is not to be; returns ok. */
 bool reading_end(struct reading *reading, bool ok, struct diff_side **side);
 
-/* Calls take for each row of a query: a SELECT, or first further definitions, each behind a comma.
- */
+/* Calls take for each row of a query. */
 typedef void take_row(struct reading *reading, const struct sql_result *result, size_t row,
                       enum diff_kind kind);
 bool read_rows(struct reading *reading, const char *sql, take_row *take, enum diff_kind kind,

@@ -318,26 +318,7 @@ void diff_write_text(const struct diff *diff, const struct diff_options *options
 
 /* --- Markdown --- */
 
-/* Cells are code where they are names, so that * and _ stay what they are. */
-static void put_markdown(struct table *table, struct output *out)
-{
-    for (size_t c = 0; c < table->column_count; c++)
-        output_format(out, "| %s ", table->columns[c].title);
-    output_text(out, "|\n");
-    for (size_t c = 0; c < table->column_count; c++)
-        output_text(out, table->columns[c].is_text ? "|---" : "|---:");
-    output_text(out, "|\n");
-    for (size_t i = 0; i < table->cells.count; i++) {
-        bool is_name = table->columns[i % table->column_count].is_flexible;
-        output_text(out, is_name ? "| `" : "| ");
-        for (const char *c = table->cells.items[i]; *c; c++)
-            output_format(out, *c == '|' ? "\\%c" : "%c", *c == '`' ? '\'' : *c);
-        output_text(out, is_name ? "` " : " ");
-        output_text(out, (i + 1) % table->column_count == 0 ? "|\n" : "");
-        mem_free(table->cells.items[i]);
-    }
-    array_free(&table->cells);
-}
+static const struct markdown_style markdown = {.has_code = true};
 
 static void put_markdown_kind(const struct diff *diff, const struct diff_options *options,
                               enum diff_kind kind, struct output *out)
@@ -349,7 +330,7 @@ static void put_markdown_kind(const struct diff *diff, const struct diff_options
     output_text(out, ".\n");
     if (table.cells.count > 0) {
         output_char(out, '\n');
-        put_markdown(&table, out);
+        table_end_markdown(&table, &markdown, out);
     }
 }
 
@@ -370,7 +351,7 @@ void diff_write_markdown(const struct diff *diff, const struct diff_options *opt
     if (diff->contribution_count > 0) {
         struct table table = parts_table(diff);
         output_text(out, "\n## What the step time consists of\n\n");
-        put_markdown(&table, out);
+        table_end_markdown(&table, &markdown, out);
     }
     if (diff->step && diff->contribution_count == 0)
         output_format(out, "\n%s\n", NO_PARTS);

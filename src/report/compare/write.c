@@ -238,21 +238,14 @@ static void put_comma(struct csv *csv)
     csv->has_cells = true;
 }
 
+/* An empty text is nothing. */
 static void put_csv_text(void *writer, const char *key, struct text value)
 {
     struct csv *csv = writer;
-    bool is_quoted = false;
     (void)key;
     put_comma(csv);
-    for (size_t i = 0; i < value.size; i++)
-        is_quoted |= strchr(",\"\r\n", value.data[i]) != NULL;
-    output_text(csv->out, is_quoted ? "\"" : "");
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] == '"')
-            output_char(csv->out, '"');
-        output_char(csv->out, value.data[i]);
-    }
-    output_text(csv->out, is_quoted ? "\"" : "");
+    if (value.size > 0)
+        export_csv_value(csv->out, value, CSV_QUOTED_IF_NEEDED);
 }
 
 static void put_csv_number(void *writer, const char *key, double value)

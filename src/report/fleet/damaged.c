@@ -19,7 +19,7 @@ static bool read_files(struct fleet_analysis *analysis, const struct table_schem
     output_text(&sql, "SELECT bit_xor(hash(");
     for (size_t i = 0; i < schema->field_count; i++)
         output_format(&sql, "%sCAST(%s AS %s)", i ? ", " : "", schema->fields[i].name,
-                      field_sql_types[schema->fields[i].type]);
+                      field_sql_type(schema->fields[i].type));
     output_text(&sql, ")) FROM read_parquet([");
     for (size_t i = first; i < end; i++) {
         char *path = rank_path(analysis, schema, &analysis->files.ranks.items[i]);

@@ -6,8 +6,8 @@
 #include "base/directory.h"
 #include "base/wire/wire.h"
 #include "report/fleet/damaged.h"
+#include "report/fleet/embedded_queries.h"
 #include "report/fleet/heatmap.h"
-#include "report/fleet/queries.h"
 #include "report/fleet/rank_tables.h"
 #include "report/fleet/spark.h"
 #include "report/fleet/work.h"
@@ -26,35 +26,38 @@
 /* Raised whenever results that C made before would no longer do. */
 enum { RESULTS_VERSION = 2 };
 
+#define QUERY(name_) .name = #name_, .sql = fleet_sql_##name_, .purpose = fleet_purpose_##name_
+
+/* A stage is a query or C. */
 static const struct stage {
-    const char *name;
-    stage_task *make;    /* NULL: the query of this name */
-    const char *purpose; /* of stages that are C */
-    bool is_narrow;      /* reads the compared ranks alone */
-    bool has_own_names;  /* of its results, which are not one of the stage's name */
+    const char *name, *purpose;
+    const char *sql;
+    stage_task *make;
+    bool is_narrow;     /* reads the compared ranks alone */
+    bool has_own_names; /* of its results, which are not one of the stage's name */
     const char *results[2];
 } stages[] = {
     {.name = "DamagedRank",
      .make = stage_damaged,
      .purpose = "Ranks that are left out, because a file of theirs cannot be read."},
-    {.name = "Run"},
-    {.name = "Lane"},
-    {.name = "ClockSample"},
+    {QUERY(Run)},
+    {QUERY(Lane)},
+    {QUERY(ClockSample)},
     {.name = "Clock",
      .make = stage_clocks,
      .purpose = "Offset and drift of each machine's clock, by least squares over ClockSample; the "
                 "error is the robust standard deviation of what is left."},
-    {.name = "LaneClock"},
-    {.name = "LaneStep"},
-    {.name = "Step"},
-    {.name = "Drift"},
-    {.name = "MatchedStep"},
-    {.name = "Arrival"},
-    {.name = "CollectiveMatch"},
-    {.name = "Communicator"},
-    {.name = "Operation"},
-    {.name = "LaneWait"},
-    {.name = "RankSummary"},
+    {QUERY(LaneClock)},
+    {QUERY(LaneStep)},
+    {QUERY(Step)},
+    {QUERY(Drift)},
+    {QUERY(MatchedStep)},
+    {QUERY(Arrival)},
+    {QUERY(CollectiveMatch)},
+    {QUERY(Communicator)},
+    {QUERY(Operation)},
+    {QUERY(LaneWait)},
+    {QUERY(RankSummary)},
     {.name = "HeatMap",
      .make = stage_heatmap,
      .purpose = "The measures of LaneStep as matrices, for pictures: " HEATMAP_FILE ", no table.",
@@ -62,13 +65,13 @@ static const struct stage {
     {.name = "LaneCluster",
      .make = stage_clusters,
      .purpose = "Groups of lanes whose excess over steps is alike, the slowest first."},
-    {.name = "LateLane"},
-    {.name = "ComparedLane"},
-    {.name = "StragglerWork", .is_narrow = true},
-    {.name = "KernelDifference", .is_narrow = true},
-    {.name = "Straggler"},
-    {.name = "ReplayStep"},
-    {.name = "ReplayLane"},
+    {QUERY(LateLane)},
+    {QUERY(ComparedLane)},
+    {QUERY(StragglerWork), .is_narrow = true},
+    {QUERY(KernelDifference), .is_narrow = true},
+    {QUERY(Straggler)},
+    {QUERY(ReplayStep)},
+    {QUERY(ReplayLane)},
     {.name = "Replay",
      .make = stage_replays,
      .purpose = "Replays of steps: CriticalPath, what the longest chain of work and transfers of a "
@@ -85,19 +88,12 @@ enum { STAGES = sizeof stages / sizeof *stages };
 static uint64_t stages_version(void)
 {
     uint64_t version = RESULTS_VERSION;
-    for (size_t i = 0; i < query_count; i++)
-        version = hash_content(queries[i].sql, strlen(queries[i].sql), version);
-    for (size_t i = 0; i < STAGES; i++)
+    for (size_t i = 0; i < STAGES; i++) {
         version = hash_content(stages[i].name, strlen(stages[i].name), version);
+        if (stages[i].sql)
+            version = hash_content(stages[i].sql, strlen(stages[i].sql), version);
+    }
     return version;
-}
-
-const struct query *query_find(const char *name)
-{
-    for (size_t i = 0; i < query_count; i++)
-        if (strcmp(queries[i].name, name) == 0)
-            return &queries[i];
-    return NULL;
 }
 
 void fleet_queries(struct output *out)
@@ -106,12 +102,11 @@ void fleet_queries(struct output *out)
     json_begin(&json, out, true);
     json_open(&json, '[');
     for (size_t i = 0; i < STAGES; i++) {
-        const struct query *query = query_find(stages[i].name);
         json_open(&json, '{');
         json_put_text(&json, "name", text_of(stages[i].name));
-        json_put_text(&json, "purpose", text_of(query ? query->purpose : stages[i].purpose));
-        if (query)
-            json_put_text(&json, "sql", text_of(query->sql));
+        json_put_text(&json, "purpose", text_of(stages[i].purpose));
+        if (stages[i].sql)
+            json_put_text(&json, "sql", text_of(stages[i].sql));
         json_close(&json, '}');
     }
     json_close(&json, ']');
@@ -158,21 +153,21 @@ static bool share_results(struct fleet_analysis *analysis, const struct stage *s
     return ok;
 }
 
-static bool run_query(struct fleet_analysis *analysis, const struct query *query, struct error *err)
+static bool run_query(struct fleet_analysis *analysis, const struct stage *stage, struct error *err)
 {
-    char *path = result_path(analysis, query->name);
+    char *path = result_path(analysis, stage->name);
     struct output sql;
     if (analysis->spark) {
-        bool ok = spark_query(analysis->spark, query->name, query->sql, path, err);
+        bool ok = spark_query(analysis->spark, stage->name, stage->sql, path, err);
         mem_free(path);
-        return ok && make_result_view(analysis, query->name, err);
+        return ok && make_result_view(analysis, stage->name, err);
     }
     output_memory(&sql);
-    output_format(&sql, "COPY (\n%s\n) TO ", query->sql);
+    output_format(&sql, "COPY (\n%s\n) TO ", stage->sql);
     sql_put_quoted(&sql, '\'', path);
     output_text(&sql, " (FORMAT parquet, COMPRESSION zstd)");
     mem_free(path);
-    return run_statement(analysis, &sql, err) && make_result_view(analysis, query->name, err);
+    return run_statement(analysis, &sql, err) && make_result_view(analysis, stage->name, err);
 }
 
 struct rank_numbers {
@@ -211,9 +206,8 @@ static bool run_stages(struct fleet_analysis *analysis,
             ok = narrow(analysis, err);
         else if (was_narrow && !stage->is_narrow)
             ok = rank_tables_open(analysis, NULL, 0, err);
-        const struct query *query = query_find(stage->name);
-        ok = ok && (query ? run_query(analysis, query, err)
-                          : stage->make(analysis, err) && share_results(analysis, stage, err));
+        ok = ok && (stage->sql ? run_query(analysis, stage, err)
+                               : stage->make(analysis, err) && share_results(analysis, stage, err));
         if (!ok) {
             struct error inner = *err;
             error_set(err, "%s: %.400s", stage->name, inner.text);

@@ -4,18 +4,30 @@
  */
 #include "report/fleet/findings.h"
 #include "base/wire/wire.h"
+#include "report/fleet/embedded_queries.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Thresholds in queries. */
-#define EXPLAINED_TEXT    THRESHOLD_TEXT(EXPLAINED_SHARE)
-#define DRIFT_FIT_TEXT    THRESHOLD_TEXT(DRIFT_FIT_SHARE)
-#define DRIFT_BLOCKS_TEXT THRESHOLD_TEXT(MIN_DRIFT_BLOCKS)
-#define DRIFT_CHANGE_TEXT THRESHOLD_TEXT(MIN_DRIFT_SHARE)
-#define IMBALANCE_TEXT    THRESHOLD_TEXT(IMBALANCE_FACTOR)
+/* A query with its thresholds filled in; lives as long as the findings. */
+static const char *fill_thresholds(struct run_findings *findings, const char *query)
+{
+    static const struct sql_blank thresholds[] = {
+        {"EXPLAINED_SHARE", .text = THRESHOLD_TEXT(EXPLAINED_SHARE)},
+        {"DRIFT_FIT_SHARE", .text = THRESHOLD_TEXT(DRIFT_FIT_SHARE)},
+        {"MIN_DRIFT_BLOCKS", .text = THRESHOLD_TEXT(MIN_DRIFT_BLOCKS)},
+        {"MIN_DRIFT_SHARE", .text = THRESHOLD_TEXT(MIN_DRIFT_SHARE)},
+        {"IMBALANCE_FACTOR", .text = THRESHOLD_TEXT(IMBALANCE_FACTOR)},
+    };
+    struct output out;
+    output_memory(&out);
+    sql_fill(&out, query, thresholds, sizeof thresholds / sizeof *thresholds);
+    const char *text = arena_copy_text(&findings->findings.texts, out.data, out.size);
+    output_discard(&out);
+    return text;
+}
 
 const char *run_finding_time(double ns, char text[static QUANTITY_SIZE])
 {
@@ -28,23 +40,10 @@ static const char *row_json(struct run_findings *findings, const struct sql_resu
 {
     struct output out;
     struct json json;
-    size_t count;
-    const struct sql_column *columns = sql_columns(result, &count);
     output_memory(&out);
     json_begin(&json, &out, false);
     json_open(&json, '{');
-    for (size_t i = 0; i < count; i++) {
-        struct text value = sql_value(result, row, i);
-        bool is_raw = columns[i].kind == SQL_BOOLEAN || columns[i].kind == SQL_NUMBER ||
-                      columns[i].kind == SQL_JSON;
-        json_key(&json, columns[i].name);
-        if (!value.data)
-            json_null(&json);
-        else if (is_raw && isfinite(row_number(result, row, i)))
-            json_raw(&json, value);
-        else
-            json_text(&json, value);
-    }
+    row_put_members(result, row, &json);
     json_close(&json, '}');
     const char *text = arena_copy_text(&findings->findings.texts, out.data, out.size);
     output_discard(&out);
@@ -52,28 +51,20 @@ static const char *row_json(struct run_findings *findings, const struct sql_resu
 }
 
 struct finding *run_finding_add(struct run_findings *findings, enum finding_rule rule,
-                                const char *query, const struct sql_result *result, size_t row)
+                                const struct sql_result *result, size_t row)
 {
     struct finding *finding = finding_add(findings, rule, 0, 0, "the steps");
-    finding->sql = query;
+    finding->sql = findings->query;
     finding->run.row = row_json(findings, result, row);
     return finding;
 }
 
 /* Collectives. */
 
-static const char communicator_query[] =
-    "SELECT c.communicator, c.operation, c.sender, c.receiver, c.bytes, c.group_size, c.machines, "
-    "c.transfer_ns, c.usual_ns, c.peers, c.bus_bandwidth, c.matches, c.steps, w.saved_ns FROM "
-    "Communicator AS c LEFT JOIN WhatIf AS w ON w.kind = 'communicator' AND w.communicator = "
-    "c.communicator AND w.operation = c.operation WHERE c.is_slow ORDER BY (c.transfer_ns - "
-    "c.usual_ns) * c.matches / c.steps DESC, c.communicator, c.operation, c.sender LIMIT 32";
-
 static bool add_communicator(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_SLOW_COMMUNICATOR, communicator_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_SLOW_COMMUNICATOR, result, row);
     char transfer[QUANTITY_SIZE], usual[QUANTITY_SIZE], bytes[QUANTITY_SIZE], pair[64] = "";
     struct text communicator = sql_value(result, row, 0), operation = sql_value(result, row, 1);
     finding->run.communicator =
@@ -101,16 +92,10 @@ static bool add_communicator(void *context, const struct sql_result *result, siz
     return true;
 }
 
-static const char operation_query[] =
-    "SELECT o.operation, o.communicators, o.bus_bandwidth, o.best_bandwidth, o.best_operation, "
-    "o.excess_ns, w.saved_ns FROM Operation AS o LEFT JOIN WhatIf AS w ON w.kind = 'operation' AND "
-    "w.operation = o.operation WHERE o.is_slow ORDER BY o.excess_ns DESC, o.operation";
-
 static bool add_operation(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_SLOW_OPERATION, operation_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_SLOW_OPERATION, result, row);
     char *operation = row_text(result, row, 0), *best = row_text(result, row, 4);
     finding->title = finding_text(findings, "%s is slow everywhere", operation);
     finding->text = finding_text(
@@ -128,34 +113,13 @@ static bool add_operation(void *context, const struct sql_result *result, size_t
 
 /* Steps. */
 
-/* Those that a straggler does not explain, by being later in them than it is in the steps around.
- */
-static const char outlier_query[] =
-    "WITH blocks AS (SELECT x.rank, x.device_idx, s.block, median(x.excess_ns) AS usual_excess_ns "
-    "FROM LaneStep AS x JOIN Straggler AS t ON t.rank = x.rank AND t.device_idx = x.device_idx "
-    "JOIN "
-    "Step AS s ON s.step = x.step GROUP BY x.rank, x.device_idx, s.block), explained AS (SELECT "
-    "s.step FROM Step AS s JOIN LaneStep AS x ON x.step = s.step JOIN blocks AS b ON b.rank = "
-    "x.rank "
-    "AND b.device_idx = x.device_idx AND b.block = s.block WHERE s.is_outlier AND x.excess_ns - "
-    "b.usual_excess_ns > " EXPLAINED_TEXT
-    " * (s.median_ns - s.usual_ns)), unexplained AS (SELECT * FROM Step "
-    "WHERE "
-    "is_outlier AND step NOT IN (SELECT step FROM explained)) SELECT count(*) AS outliers, "
-    "sum(median_ns - usual_ns) AS excess_ns, max(median_ns / usual_ns) AS worst, max_by(step, "
-    "median_ns - usual_ns) AS worst_step, max_by(slowest_rank, median_ns - usual_ns) AS "
-    "slowest_rank, max_by(late_lanes, median_ns - usual_ns) AS late_lanes, max_by(own_ns, "
-    "median_ns "
-    "- usual_ns) AS own_ns, list(step ORDER BY step)[1:20] AS steps FROM unexplained";
-
 static bool add_outliers(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
     int64_t count = row_integer(result, row, 0);
     if (count == 0)
         return true;
-    struct finding *finding =
-        run_finding_add(findings, RULE_RUN_OUTLIER_STEPS, outlier_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_RUN_OUTLIER_STEPS, result, row);
     char excess[QUANTITY_SIZE];
     struct text steps = sql_value(result, row, 7);
     finding->title = finding_text(findings, "%" PRId64 " %s far longer than others", count,
@@ -174,16 +138,10 @@ static bool add_outliers(void *context, const struct sql_result *result, size_t 
     return true;
 }
 
-static const char drift_query[] =
-    "SELECT change_ns, initial_ns, fit, blocks, min(first_step) AS first_step, max(last_step) AS "
-    "last_step FROM Drift WHERE blocks >= " DRIFT_BLOCKS_TEXT " AND fit >= " DRIFT_FIT_TEXT
-    " AND abs(change_ns) >= " DRIFT_CHANGE_TEXT " * initial_ns "
-    "GROUP BY change_ns, initial_ns, fit, blocks";
-
 static bool add_drift(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding = run_finding_add(findings, RULE_DRIFT, drift_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_DRIFT, result, row);
     char change[QUANTITY_SIZE], initial[QUANTITY_SIZE];
     double change_ns = row_number(result, row, 0), initial_ns = row_number(result, row, 1);
     finding->title = finding_text(findings, "Steps become %s over the run",
@@ -202,20 +160,10 @@ static bool add_drift(void *context, const struct sql_result *result, size_t row
     return true;
 }
 
-static const char imbalance_query[] =
-    "WITH programs AS (SELECT program, count(*) AS lanes, min(rank) AS first_rank, max(rank) AS "
-    "last_rank, median(median_own_ns) AS own_ns FROM RankSummary WHERE program > 0 GROUP BY "
-    "program) SELECT max(own_ns) AS longest_ns, min(own_ns) AS shortest_ns, sum(own_ns * lanes) / "
-    "sum(lanes) AS mean_ns, max_by(program, own_ns) AS program, max_by(first_rank, own_ns) AS "
-    "first_rank, max_by(last_rank, own_ns) AS last_rank, max_by(lanes, own_ns) AS lanes, count(*) "
-    "AS programs FROM programs HAVING count(*) > 1 AND max(own_ns) > " IMBALANCE_TEXT
-    " * min(own_ns)";
-
 static bool add_imbalance(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_IMBALANCE, imbalance_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_IMBALANCE, result, row);
     char longest[QUANTITY_SIZE], shortest[QUANTITY_SIZE];
     finding->title = finding_text(findings, "Work is unevenly divided between %" PRId64 " programs",
                                   row_integer(result, row, 7));
@@ -234,16 +182,10 @@ static bool add_imbalance(void *context, const struct sql_result *result, size_t
 
 /* What is missing. */
 
-static const char lost_query[] =
-    "WITH added AS (SELECT ranks + (SELECT count(*) FROM DamagedRank) AS ranks, world_size FROM "
-    "Run) SELECT world_size, ranks, (SELECT list(number ORDER BY number)[1:20] FROM (SELECT "
-    "unnest(range(world_size)) AS number FROM Run) WHERE number NOT IN (SELECT rank FROM Lane) AND "
-    "number NOT IN (SELECT rank FROM DamagedRank)) AS missing FROM added WHERE world_size > ranks";
-
 static bool add_lost(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding = run_finding_add(findings, RULE_LOST_RANKS, lost_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_LOST_RANKS, result, row);
     int64_t lost = row_integer(result, row, 0) - row_integer(result, row, 1);
     struct text missing = sql_value(result, row, 2);
     finding->title =
@@ -257,17 +199,10 @@ static bool add_lost(void *context, const struct sql_result *result, size_t row)
     return true;
 }
 
-static const char damaged_query[] =
-    "SELECT count(*) AS ranks, list(rank ORDER BY rank)[1:20] AS numbers, min(rank) AS first_rank, "
-    "string_agg(concat('rank ', rank, ', ', file, ': ', reason), '; ' ORDER BY rank) FILTER "
-    "(position <= 5) AS files FROM (SELECT *, row_number() OVER (ORDER BY rank) AS position FROM "
-    "DamagedRank) HAVING count(*) > 0";
-
 static bool add_damaged(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_DAMAGED_RANKS, damaged_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_DAMAGED_RANKS, result, row);
     int64_t count = row_integer(result, row, 0);
     struct text files = sql_value(result, row, 3);
     if (count == 1)
@@ -285,22 +220,10 @@ static bool add_damaged(void *context, const struct sql_result *result, size_t r
     return true;
 }
 
-static const char partial_query[] =
-    "WITH whole AS (SELECT min(first_step) AS first_step, max(last_step) AS last_step FROM Lane) "
-    "SELECT count(*) AS lanes, min(l.rank) AS rank, max_by(l.first_step, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS first_step, max_by(l.last_step, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS last_step, max_by(l.rank, l.first_step - "
-    "w.first_step + w.last_step - l.last_step) AS worst_rank, list(l.rank ORDER BY l.rank)[1:20] "
-    "AS ranks, min(w.first_step) AS run_first_step, max(w.last_step) AS run_last_step FROM Lane AS "
-    "l "
-    "CROSS JOIN whole AS w WHERE l.first_step > w.first_step OR l.last_step < w.last_step HAVING "
-    "count(*) > 0";
-
 static bool add_partial(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_PARTIAL_CAPTURES, partial_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_PARTIAL_CAPTURES, result, row);
     int64_t count = row_integer(result, row, 0);
     struct text ranks = sql_value(result, row, 5);
     finding->title = finding_text(findings, "%" PRId64 " %s not have all steps", count,
@@ -317,15 +240,10 @@ static bool add_partial(void *context, const struct sql_result *result, size_t r
     return true;
 }
 
-static const char clock_query[] =
-    "SELECT count(DISTINCT component) AS components, count(*) AS machines FROM Clock HAVING "
-    "count(DISTINCT component) > 1";
-
 static bool add_clocks(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_CLOCKS_APART, clock_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_CLOCKS_APART, result, row);
     finding->text = finding_text(
         findings,
         "No collective connects the %" PRId64 " groups among %" PRId64
@@ -336,13 +254,10 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
     return true;
 }
 
-static const char guessed_query[] = "SELECT guessed_ranks, ranks FROM Run WHERE guessed_ranks > 0";
-
 static bool add_guessed(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
-    struct finding *finding =
-        run_finding_add(findings, RULE_GUESSED_STEPS, guessed_query, result, row);
+    struct finding *finding = run_finding_add(findings, RULE_GUESSED_STEPS, result, row);
     finding->title = finding_text(findings, "Steps of %" PRId64 " ranks are guessed",
                                   row_integer(result, row, 0));
     finding->text =
@@ -405,7 +320,7 @@ static bool write_findings(struct run_findings *findings, struct error *err)
         else
             values_put_null(&values);
         values_put_text(&values, finding->run.row);
-        values_put_text(&values, finding->sql);
+        values_put_query(&values, finding->sql);
     }
     return values_end(&values, findings->analysis, "RunFinding", err);
 }
@@ -416,14 +331,17 @@ bool stage_findings(struct fleet_analysis *analysis, struct error *err)
         const char *query;
         row_visitor *add;
     } rules[] = {
-#define RUN_RULE(name, id, title, query, add) {query, add},
+#define RUN_RULE(name, id, title, query, add) {fleet_sql_##query, add},
 #include "analyze/findings/rules.def"
     };
     struct run_findings findings = {.analysis = analysis};
     bool ok = each_row(analysis, totals_query, read_totals, &findings, err);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++)
-        if (i == 0 || rules[i].add != rules[i - 1].add) /* once where it is that of several */
-            ok = each_row(analysis, rules[i].query, rules[i].add, &findings, err);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && ok; i++) {
+        if (i > 0 && rules[i].add == rules[i - 1].add) /* one query for several rules */
+            continue;
+        findings.query = fill_thresholds(&findings, rules[i].query);
+        ok = each_row(analysis, findings.query, rules[i].add, &findings, err);
+    }
     note_incomplete_ranks(&findings);
     findings_sort(&findings.findings, 0, finding_costs_run_more);
     ok = ok && write_findings(&findings, err);

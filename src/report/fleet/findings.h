@@ -11,20 +11,20 @@
 struct run_findings {
     struct fleet_analysis *analysis;
     struct findings findings;
+    const char *query; /* whose rows are being read */
     double step_ns;
     int64_t steps, lanes;
 };
 
-/* A finding from a row of a query, with that as its evidence. */
+/* A finding from a row of the query, with that as its evidence. */
 struct finding *run_finding_add(struct run_findings *findings, enum finding_rule rule,
-                                const char *query, const struct sql_result *result, size_t row);
+                                const struct sql_result *result, size_t row);
 const char *run_finding_time(double ns, char text[static QUANTITY_SIZE]);
 
 /* Findings that cost time and rest on ranks whose captures dropped events say so. */
 void note_incomplete_ranks(struct run_findings *findings);
 
 /* Slow ranks and machines. */
-extern const char straggler_query[];
 row_visitor add_straggler;
 
 #endif

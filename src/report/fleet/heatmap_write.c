@@ -2,6 +2,7 @@
  * The stage HeatMap: writes the measures of LaneStep as matrices. Rows come in any order, so the
  * file is mapped and each value put in its place.
  */
+#include "report/fleet/embedded_queries.h"
 #include "report/fleet/heatmap.h"
 #include "report/fleet/work.h"
 
@@ -77,15 +78,16 @@ static void put_header(const struct matrices *matrices)
 
 static void put_query(struct output *sql)
 {
-    output_text(sql,
-                "WITH lanes AS (SELECT rank, device_idx, row_number() OVER (ORDER BY rank, "
-                "device_idx) - 1 AS lane FROM RankSummary), steps AS (SELECT step, row_number() "
-                "OVER (ORDER BY step) - 1 AS position FROM Step) SELECT l.lane, s.position");
+    struct output measures;
+    output_memory(&measures);
     for (size_t i = 0; i < HEATMAP_MEASURES; i++)
-        output_format(sql, ", coalesce(%s, 'nan'::DOUBLE)", heatmap_measures[i].sql);
-    output_text(sql, " FROM LaneStep JOIN lanes AS l USING (rank, device_idx) JOIN steps AS s "
-                     "USING (step)");
+        output_format(&measures, "%scoalesce(%s, 'nan'::DOUBLE)", i ? ", " : "",
+                      heatmap_measures[i].sql);
+    output_char(&measures, '\0');
+    sql_fill(sql, fleet_sql_heatmap_values,
+             (const struct sql_blank[]){{"MEASURES", .text = measures.data}}, 1);
     output_char(sql, '\0');
+    output_discard(&measures);
 }
 
 static void put_rows(const struct matrices *matrices, const struct sql_result *result, size_t rows)
@@ -136,10 +138,7 @@ static bool write_matrices(struct matrices *matrices, struct fleet_analysis *ana
 bool stage_heatmap(struct fleet_analysis *analysis, struct error *err)
 {
     struct matrices matrices = {.fd = -1};
-    if (!each_row(analysis,
-                  "SELECT (SELECT count(*) FROM RankSummary), (SELECT count(*) FROM Step), (SELECT "
-                  "count(*) FROM LaneStep)",
-                  read_shape, &matrices.shape, err))
+    if (!each_row(analysis, fleet_sql_heatmap_shape, read_shape, &matrices.shape, err))
         return false;
     matrices.size = sizeof(struct heatmap_header) +
                     matrices.shape.lanes * matrices.shape.steps * HEATMAP_MEASURES * sizeof(float);

@@ -8,11 +8,6 @@
 const enum table_number rank_tables[RANK_TABLES] = {TABLE_RANK_INFO, TABLE_RANK_STEPS,
                                                     TABLE_RANK_COLLECTIVES, TABLE_RANK_KERNELS};
 
-const char *const field_sql_types[] = {
-    [FIELD_INT64] = "BIGINT",   [FIELD_INT32] = "INTEGER",       [FIELD_FLOAT32] = "FLOAT",
-    [FIELD_FLOAT64] = "DOUBLE", [FIELD_BOOL] = "BOOLEAN",        [FIELD_NAME] = "VARCHAR",
-    [FIELD_TEXT] = "VARCHAR",   [FIELD_TEXT_LIST] = "VARCHAR[]", [FIELD_INT64_LIST] = "BIGINT[]"};
-
 char *rank_path(const struct fleet_analysis *analysis, const struct table_schema *schema,
                 const struct rank_file *rank)
 {
@@ -25,7 +20,7 @@ static void put_empty(struct output *sql, const struct table_schema *schema)
 {
     output_text(sql, "SELECT ");
     for (size_t i = 0; i < schema->field_count; i++)
-        output_format(sql, "CAST(NULL AS %s) AS %s, ", field_sql_types[schema->fields[i].type],
+        output_format(sql, "CAST(NULL AS %s) AS %s, ", field_sql_type(schema->fields[i].type),
                       schema->fields[i].name);
     output_text(sql, "'' AS run, '' AS instance, CAST(0 AS BIGINT) AS rank WHERE false");
 }

@@ -9,8 +9,6 @@
 
 enum { RANK_TABLES = 4 };
 extern const enum table_number rank_tables[RANK_TABLES];
-/* The types of fields, as SQL names them. */
-extern const char *const field_sql_types[];
 
 /* Where the file of a rank is; free with mem_free. */
 char *rank_path(const struct fleet_analysis *analysis, const struct table_schema *schema,

@@ -2,6 +2,7 @@
  * The stage Replay: reads the chosen steps, finds their critical paths, and works out what they
  * would take with changes.
  */
+#include "report/fleet/embedded_queries.h"
 #include "report/fleet/replay.h"
 #include "report/fleet/work.h"
 
@@ -141,26 +142,10 @@ static bool add_event(void *context, const struct sql_result *result, size_t row
     return true;
 }
 
-static const char lane_query[] =
-    "WITH usual AS (SELECT step, program, median(compute_ns) AS usual_ns FROM ReplayLane GROUP BY "
-    "step, program) SELECT rank, device_idx, l.program, start_ns, end_ns, own_ns, expected_ns, "
-    "compute_ns, copy_ns, idle_host_ns, idle_kernel_ns, idle_other_ns, usual_ns, l.step, "
-    "l.instance FROM "
-    "ReplayLane AS l JOIN usual AS u ON u.step = l.step AND u.program = l.program ORDER BY l.step, "
-    "rank, device_idx";
-
-static const char event_query[] =
-    "SELECT dense_rank() OVER (PARTITION BY a.step ORDER BY communicator, operation, sender, "
-    "receiver, sequence, occurrence) AS match, a.rank, a.device_idx, start_ns, end_ns, "
-    "communicator, "
-    "operation, a.step FROM Arrival AS a JOIN (SELECT DISTINCT step FROM ReplayStep) AS r ON "
-    "r.step = "
-    "a.step ORDER BY a.step, match, a.rank, a.device_idx";
-
 static bool read_steps(struct replay_stage *stage, struct error *err)
 {
-    bool ok = each_row(stage->analysis, lane_query, add_lane, stage, err) &&
-              each_row(stage->analysis, event_query, add_event, stage, err);
+    bool ok = each_row(stage->analysis, fleet_sql_replay_lanes, add_lane, stage, err) &&
+              each_row(stage->analysis, fleet_sql_replay_events, add_event, stage, err);
     struct replayed_step *step;
     array_each (step, &stage->steps)
         if (ok)
@@ -417,24 +402,12 @@ static bool write_what_ifs(struct replay_stage *stage, struct error *err)
                  sizeof what_if_columns / sizeof *what_if_columns);
     for (size_t i = 0; i < sizeof general / sizeof *general; i++)
         try_change(stage, &general[i]);
-    bool ok = each_row(stage->analysis,
-                       "SELECT DISTINCT rank, device_idx FROM ReplayStep WHERE role = 'late' "
-                       "ORDER BY rank, device_idx",
-                       try_rank, stage, err) &&
-              each_row(stage->analysis,
-                       "SELECT instance FROM Straggler GROUP BY instance HAVING count(*) > 1 ORDER "
-                       "BY sum(mean_excess_ns) DESC, instance LIMIT 8",
-                       try_machine, stage, err) &&
-              each_row(stage->analysis,
-                       "SELECT communicator, operation, max(usual_ns / transfer_ns) FROM "
-                       "Communicator WHERE is_slow GROUP BY communicator, operation ORDER BY "
-                       "sum((transfer_ns - usual_ns) * matches) DESC, communicator, operation "
-                       "LIMIT 8",
-                       try_communicator, stage, err) &&
-              each_row(stage->analysis,
-                       "SELECT operation, bus_bandwidth / best_bandwidth, best_operation FROM "
-                       "Operation WHERE is_slow ORDER BY operation",
-                       try_operation, stage, err);
+    bool ok =
+        each_row(stage->analysis, fleet_sql_replay_late_ranks, try_rank, stage, err) &&
+        each_row(stage->analysis, fleet_sql_replay_slow_machines, try_machine, stage, err) &&
+        each_row(stage->analysis, fleet_sql_replay_slow_communicators, try_communicator, stage,
+                 err) &&
+        each_row(stage->analysis, fleet_sql_replay_slow_operations, try_operation, stage, err);
     return values_end(&stage->what_ifs, stage->analysis, "WhatIf", err) && ok;
 }
 
@@ -456,10 +429,7 @@ bool stage_replays(struct fleet_analysis *analysis, struct error *err)
 {
     struct replay_stage stage = {.analysis = analysis};
     intern_init(&stage.machines);
-    bool ok = each_row(analysis,
-                       "SELECT step, role, rank, device_idx FROM ReplayStep ORDER BY step, role, "
-                       "rank, device_idx",
-                       add_step, &stage, err);
+    bool ok = each_row(analysis, fleet_sql_replay_steps, add_step, &stage, err);
     struct replayed_step *step;
     ok = ok && read_steps(&stage, err) && write_paths(&stage, err) && write_what_ifs(&stage, err);
     array_each (step, &stage.steps)

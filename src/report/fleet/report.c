@@ -4,9 +4,9 @@
  */
 #include "base/wire/wire.h"
 #include "export/export.h"
+#include "report/fleet/embedded_queries.h"
 #include "report/fleet/work.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,72 +18,25 @@ static const struct section {
 } sections[] = {
     {"slow_ranks", "Slow ranks",
      "Own time is a step's time without communication, in which a rank may wait for others.",
-     "SELECT rank, device_idx AS device, instance AS machine, kind, first_step AS since_step, "
-     "late_share, excess_ns, excess_ns / expected_ns AS excess_share, cause, kernel FROM Straggler "
-     "ORDER BY mean_excess_ns DESC, rank, device_idx LIMIT 32"},
+     fleet_sql_report_slow_ranks},
     {"what_if", "What if",
      "Steps replayed with a change; replay_error_ns is how far a replay without one is off.",
-     "SELECT change, steps, before_ns, after_ns, saved_ns, saved_ns / before_ns AS saved_share, "
-     "replay_error_ns FROM WhatIf ORDER BY saved_ns DESC, change"},
+     fleet_sql_report_what_if},
     {"critical_path", "Critical path",
      "The longest chain of work and transfers of some steps: what it is made of, by rank.",
-     "WITH parts AS (SELECT step, rank, kind, communicator, operation, end_ns - start_ns AS "
-     "length_ns, "
-     "compute_ns, copy_ns, host_ns, other_ns FROM CriticalPath) SELECT kind, CASE WHEN kind = "
-     "'transfer' THEN operation ELSE concat('rank ', rank) END AS of, sum(length_ns) / (SELECT "
-     "count(DISTINCT step) FROM parts) AS per_step_ns, sum(length_ns) / (SELECT sum(length_ns) "
-     "FROM "
-     "parts) AS path_share, sum(compute_ns) / (SELECT count(DISTINCT step) FROM parts) AS "
-     "compute_ns, sum(host_ns) / (SELECT count(DISTINCT step) FROM parts) AS host_ns, sum(copy_ns) "
-     "/ (SELECT count(DISTINCT step) FROM parts) AS copy_ns FROM parts GROUP BY 1, 2 ORDER BY "
-     "per_step_ns DESC LIMIT 10"},
+     fleet_sql_report_critical_path},
     {"skews", "Collectives that ranks wait in most",
      "Skew is from the first arrival to the last; waited, by all ranks together in a step.",
-     "SELECT communicator, operation, group_size AS ranks, bytes, skew_ns AS median_skew_ns, "
-     "max_skew_ns, CAST(waited_ns AS DOUBLE) / steps AS waited_per_step_ns FROM Communicator WHERE "
-     "matches > 0 ORDER BY waited_per_step_ns DESC, communicator, operation LIMIT 8"},
+     fleet_sql_report_skews},
     {"bandwidths", "Bandwidths",
      "Median transfers once all ranks are there; bus bandwidth as nccl-tests have it.",
-     "SELECT operation, group_size AS ranks, machines, bytes, count(*) AS communicators, "
-     "median(transfer_ns) AS transfer_ns, max(transfer_ns) AS worst_ns, "
-     "median(algorithm_bandwidth) AS algorithm_bandwidth, median(bus_bandwidth) AS bus_bandwidth, "
-     "min(bus_bandwidth) AS worst_bandwidth FROM Communicator WHERE complete > 0 GROUP BY "
-     "operation, group_size, machines, bytes ORDER BY operation, bytes DESC, ranks LIMIT 16"},
+     fleet_sql_report_bandwidths},
     {"clocks", "Clocks", "Against the mean of the machines; only the most different are listed.",
-     "SELECT instance AS machine, offset_ns, drift_ppm, error_ns, samples, component FROM Clock "
-     "ORDER BY abs(offset_ns) DESC, instance LIMIT 8"},
-    {"longest_steps", "Longest steps", "",
-     "SELECT step, median_ns, median_ns / usual_ns - 1 AS above_usual_share, "
-     "slowest_rank, slowest_excess_ns, late_lanes, is_outlier FROM Step ORDER BY median_ns DESC, "
-     "step LIMIT 5"},
+     fleet_sql_report_clocks},
+    {"longest_steps", "Longest steps", "", fleet_sql_report_longest_steps},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-static const char summary_query[] =
-    "SELECT r.ranks, r.world_size, r.machines, r.device_name, (SELECT count(*) FROM Step) AS "
-    "steps, "
-    "(SELECT min(step) FROM Step) AS first_step, (SELECT max(step) FROM Step) AS last_step, "
-    "(SELECT "
-    "max(end_ns) - min(start_ns) FROM Step) AS duration_ns, (SELECT median(median_ns) FROM Step) "
-    "AS "
-    "step_ns, (SELECT min(median_ns) FROM Step) AS shortest_ns, (SELECT max(median_ns) FROM Step) "
-    "AS longest_ns, s.compute_ns, s.copy_ns, s.exposed_ns, s.overlap_ns, s.idle_host_ns, "
-    "s.idle_rest_ns, s.communication_ns, (SELECT count(*) FROM MatchedStep) AS matched_steps, "
-    "(SELECT count(*) FROM CollectiveMatch) AS matched_collectives, (SELECT sum(waited_ns) FROM "
-    "CollectiveMatch) / greatest((SELECT count(*) FROM MatchedStep), 1) / (SELECT count(*) FROM "
-    "Lane) AS waited_ns, (SELECT max(error_ns) FROM Clock) AS clock_error_ns, (SELECT count(*) "
-    "FROM "
-    "Straggler) AS straggler_count, (SELECT max(abs(replay_error_ns)) FROM CriticalPath) AS "
-    "replay_error_ns, (SELECT count(*) FROM Lane) AS lanes FROM Run AS r CROSS JOIN (SELECT "
-    "median(compute_ns) AS compute_ns, median(copy_ns) AS copy_ns, "
-    "median(exposed_communication_ns) "
-    "AS exposed_ns, median(overlap_ns) AS overlap_ns, median(idle_host_ns) AS idle_host_ns, "
-    "median(idle_kernel_ns + idle_other_ns) AS idle_rest_ns, median(communication_ns) AS "
-    "communication_ns FROM RankSummary) AS s";
-
-static const char finding_query[] =
-    "SELECT rule, title, statement, advice, cost_ns, cost_share, rank_hours, rank, device_idx, "
-    "communicator, evidence, sql FROM RunFinding ORDER BY id";
 enum {
     F_RULE,
     F_TITLE,
@@ -151,103 +104,48 @@ static void format_heading(const char *name, char heading[static CELL_SIZE])
         *at = *at == '_' ? ' ' : *at;
 }
 
-/* Cells of a table, row by row, the headings first. */
-struct report_table {
-    struct output cells; /* each NUL-terminated */
-    size_t columns, rows;
-    size_t widths[32];
-    bool is_number[32];
+/* The rows of a section. */
+struct section_rows {
+    struct table table;
+    struct column *columns; /* with titles of their own; NULL until there is a row */
 };
 
-static size_t characters(const char *text)
+static void begin_rows(struct section_rows *rows, const struct sql_column *columns, size_t count)
 {
-    size_t count = 0;
-    for (; *text; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
-static void add_cell(struct report_table *table, size_t column, const char *cell)
-{
-    size_t width = characters(cell);
-    if (width > table->widths[column])
-        table->widths[column] = width;
-    output_write(&table->cells, cell, strlen(cell) + 1);
+    char title[CELL_SIZE];
+    rows->columns = mem_zeroed(count, sizeof *rows->columns);
+    for (size_t i = 0; i < count; i++) {
+        format_heading(columns[i].name, title);
+        rows->columns[i] = (struct column){.title = mem_copy_text(title, strlen(title)),
+                                           .is_text = columns[i].kind != SQL_NUMBER};
+    }
+    rows->table = table_begin(rows->columns, count);
 }
 
 static bool add_table_row(void *context, const struct sql_result *result, size_t row)
 {
-    struct report_table *table = context;
+    struct section_rows *rows = context;
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
     char cell[CELL_SIZE];
-    assert(count <= sizeof table->widths / sizeof *table->widths);
-    if (table->rows++ == 0) {
-        table->columns = count;
-        for (size_t i = 0; i < count; i++) {
-            format_heading(columns[i].name, cell);
-            add_cell(table, i, cell);
-            table->is_number[i] = columns[i].kind == SQL_NUMBER;
-        }
-    }
+    if (!rows->columns)
+        begin_rows(rows, columns, count);
     for (size_t i = 0; i < count; i++) {
         format_cell(result, row, i, columns[i].name, cell);
-        add_cell(table, i, cell);
+        table_text(&rows->table, text_of(cell));
     }
     return true;
 }
 
-static void put_padded(struct output *out, const char *cell, size_t width, bool is_right)
+static void put_table(struct output *out, struct section_rows *rows, bool is_markdown)
 {
-    size_t size = characters(cell), blanks = width > size ? width - size : 0;
-    for (size_t i = 0; i < blanks && is_right; i++)
-        output_char(out, ' ');
-    output_text(out, cell);
-    for (size_t i = 0; i < blanks && !is_right; i++)
-        output_char(out, ' ');
-}
-
-static void put_text_row(struct output *out, const struct report_table *table, const char **cell)
-{
-    output_text(out, " ");
-    for (size_t i = 0; i < table->columns; i++, *cell += strlen(*cell) + 1) {
-        output_text(out, " ");
-        bool is_last = i + 1 == table->columns;
-        put_padded(out, *cell, is_last && !table->is_number[i] ? 0 : table->widths[i],
-                   table->is_number[i]);
-        output_text(out, is_last ? "" : " ");
-    }
-    output_char(out, '\n');
-}
-
-static void put_markdown_row(struct output *out, const struct report_table *table,
-                             const char **cell)
-{
-    output_char(out, '|');
-    for (size_t i = 0; i < table->columns; i++, *cell += strlen(*cell) + 1) {
-        output_char(out, ' ');
-        for (const char *at = *cell; *at; at++) {
-            output_text(out, *at == '|' ? "\\" : "");
-            output_char(out, *at);
-        }
-        output_text(out, " |");
-    }
-    output_char(out, '\n');
-}
-
-static void put_table(struct output *out, const struct report_table *table, bool is_markdown)
-{
-    const char *cell = table->cells.data;
-    for (size_t row = 0; row <= table->rows; row++) {
-        if (!is_markdown) {
-            put_text_row(out, table, &cell);
-            continue;
-        }
-        put_markdown_row(out, table, &cell);
-        for (size_t i = 0; i < table->columns && row == 0; i++)
-            output_text(out, table->is_number[i] ? "| ---: " : "| --- ");
-        output_text(out, row == 0 ? "|\n" : "");
-    }
+    if (is_markdown)
+        table_end_markdown(&rows->table, &(struct markdown_style){.has_blank_rule = true}, out);
+    else
+        table_end(&rows->table, &(struct text_style){.width = SIZE_MAX}, out);
+    for (size_t i = 0; i < rows->table.column_count; i++)
+        mem_free((char *)(uintptr_t)rows->columns[i].title);
+    mem_free(rows->columns);
 }
 
 static void put_title(struct reporting *reporting, const char *title)
@@ -262,45 +160,24 @@ static void put_title(struct reporting *reporting, const char *title)
 static bool put_section(struct reporting *reporting, const struct section *section,
                         struct error *err)
 {
-    struct report_table table = {0};
+    struct section_rows rows = {0};
     bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
-    output_memory(&table.cells);
-    bool ok = each_row(reporting->analysis, section->query, add_table_row, &table, err);
-    if (ok && table.rows > 0) {
+    bool ok = each_row(reporting->analysis, section->query, add_table_row, &rows, err);
+    if (rows.columns) {
         put_title(reporting, section->title);
         if (*section->note)
             output_format(reporting->out, "%s%s\n%s", is_markdown ? "" : "  ", section->note,
                           is_markdown ? "\n" : "");
-        put_table(reporting->out, &table, is_markdown);
+        put_table(reporting->out, &rows, is_markdown);
     }
-    output_discard(&table.cells);
     return ok;
-}
-
-/* A row as members of the open JSON object. */
-static void put_json_members(struct json *json, const struct sql_result *result, size_t row)
-{
-    size_t count;
-    const struct sql_column *columns = sql_columns(result, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct text value = sql_value(result, row, i);
-        json_key(json, columns[i].name);
-        bool is_raw = columns[i].kind == SQL_BOOLEAN || columns[i].kind == SQL_JSON ||
-                      (columns[i].kind == SQL_NUMBER && isfinite(row_number(result, row, i)));
-        if (!value.data)
-            json_null(json);
-        else if (is_raw)
-            json_raw(json, value);
-        else
-            json_text(json, value);
-    }
 }
 
 static bool put_json_row(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;
     json_open_row(&reporting->json, '{');
-    put_json_members(&reporting->json, result, row);
+    row_put_members(result, row, &reporting->json);
     json_close_row(&reporting->json, '}');
     return true;
 }
@@ -308,7 +185,7 @@ static bool put_json_row(void *context, const struct sql_result *result, size_t 
 static bool put_json_summary(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;
-    put_json_members(&reporting->json, result, row);
+    row_put_members(result, row, &reporting->json);
     return true;
 }
 
@@ -343,10 +220,12 @@ static bool report_json(struct reporting *reporting, struct error *err)
     json_begin(json, reporting->out, true);
     json_open(json, '{');
     json_put_text(json, "run", text_of(reporting->analysis->run));
-    bool ok = each_row(reporting->analysis, summary_query, put_json_summary, reporting, err);
+    bool ok =
+        each_row(reporting->analysis, fleet_sql_report_summary, put_json_summary, reporting, err);
     json_key(json, "findings");
     json_open(json, '[');
-    ok = ok && each_row(reporting->analysis, finding_query, put_json_finding, reporting, err);
+    ok = ok &&
+         each_row(reporting->analysis, fleet_sql_report_findings, put_json_finding, reporting, err);
     json_close(json, ']');
     for (size_t i = 0; i < SECTIONS && ok; i++) {
         json_key(json, sections[i].key);
@@ -433,6 +312,27 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
     return true;
 }
 
+/* Text in lines of at most 100 characters, indented. */
+static void put_wrapped(struct output *out, struct text text, const char *indent)
+{
+    enum { WIDTH = 100 };
+    size_t column = 0;
+    while (text.size > 0) {
+        const char *blank = memchr(text.data, ' ', text.size);
+        size_t size = blank ? (size_t)(blank - text.data) : text.size;
+        if (column > 0 && column + 1 + size > WIDTH) {
+            output_char(out, '\n');
+            column = 0;
+        }
+        output_text(out, column == 0 ? indent : " ");
+        column += column == 0 ? strlen(indent) + size : 1 + size;
+        output_write(out, text.data, size);
+        size += blank ? 1 : 0;
+        text = (struct text){text.data + size, text.size - size};
+    }
+    output_char(out, '\n');
+}
+
 static void put_cost(struct output *out, const struct sql_result *result, size_t row)
 {
     double cost = row_number(result, row, F_COST);
@@ -442,8 +342,6 @@ static void put_cost(struct output *out, const struct sql_result *result, size_t
     output_format(out, " (%.1f %%), %.3g rank-hours in all", 100 * row_number(result, row, F_SHARE),
                   row_number(result, row, F_HOURS));
 }
-
-enum { WIDTH = 100 }; /* of lines */
 
 static bool put_text_finding(void *context, const struct sql_result *result, size_t row)
 {
@@ -458,10 +356,10 @@ static bool put_text_finding(void *context, const struct sql_result *result, siz
         put_cost(out, result, row);
         output_char(out, '\n');
     }
-    export_wrapped(out, WIDTH, 5, sql_value(result, row, F_STATEMENT));
-    export_wrapped(out, WIDTH, 5, sql_value(result, row, F_ADVICE));
+    put_wrapped(out, sql_value(result, row, F_STATEMENT), "     ");
+    put_wrapped(out, sql_value(result, row, F_ADVICE), "     ");
     if (reporting->style->with_sql)
-        export_wrapped(out, WIDTH, 7, sql_value(result, row, F_SQL));
+        put_wrapped(out, sql_value(result, row, F_SQL), "       ");
     return true;
 }
 
@@ -488,9 +386,9 @@ static bool put_markdown_finding(void *context, const struct sql_result *result,
 static bool report_words(struct reporting *reporting, struct error *err)
 {
     bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
-    bool ok = each_row(reporting->analysis, summary_query, put_summary, reporting, err);
+    bool ok = each_row(reporting->analysis, fleet_sql_report_summary, put_summary, reporting, err);
     put_title(reporting, "Findings");
-    ok = ok && each_row(reporting->analysis, finding_query,
+    ok = ok && each_row(reporting->analysis, fleet_sql_report_findings,
                         is_markdown ? put_markdown_finding : put_text_finding, reporting, err);
     if (ok && reporting->findings == 0)
         output_text(reporting->out, is_markdown ? "None.\n" : "  None.\n");

@@ -3,6 +3,8 @@
  */
 #include "report/fleet/work.h"
 
+#include "export/export.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,6 +69,11 @@ bool row_has(const struct sql_result *result, size_t row, size_t column)
     return sql_value(result, row, column).data != NULL;
 }
 
+void row_put_members(const struct sql_result *result, size_t row, struct json *json)
+{
+    export_json_members(json, result, row);
+}
+
 char *row_text(const struct sql_result *result, size_t row, size_t column)
 {
     struct text value = sql_value(result, row, column);
@@ -107,6 +114,26 @@ void values_put_text(struct values *values, const char *text)
 {
     sql_put_quoted(next_value(values), '\'', text);
     end_value(values);
+}
+
+/* Lines are joined by a blank, but for those that are one in parentheses. */
+void values_put_query(struct values *values, const char *query)
+{
+    struct output line;
+    output_memory(&line);
+    for (const char *at = query; *at; at++) {
+        if (*at != '\n') {
+            output_char(&line, *at);
+            continue;
+        }
+        while (at[1] == ' ')
+            at++;
+        if (at[1] && at[1] != ')' && line.size > 0 && line.data[line.size - 1] != '(')
+            output_char(&line, ' ');
+    }
+    output_char(&line, '\0');
+    values_put_text(values, line.data);
+    output_discard(&line);
 }
 
 void values_put_number(struct values *values, double number)

@@ -33,6 +33,9 @@ double row_number(const struct sql_result *result, size_t row, size_t column);
 int64_t row_integer(const struct sql_result *result, size_t row, size_t column);
 bool row_true(const struct sql_result *result, size_t row, size_t column);
 bool row_has(const struct sql_result *result, size_t row, size_t column);
+/* Puts the values of a row as members of the open JSON object. */
+struct json;
+void row_put_members(const struct sql_result *result, size_t row, struct json *json);
 /* NUL-terminated; free with mem_free. */
 char *row_text(const struct sql_result *result, size_t row, size_t column);
 
@@ -46,6 +49,8 @@ struct values {
 void values_begin(struct values *values, const char *const (*columns)[2], size_t column_count);
 /* Values of a row, in the order of the columns. */
 void values_put_text(struct values *values, const char *text);
+/* A query as one line, for people. */
+void values_put_query(struct values *values, const char *query);
 void values_put_number(struct values *values, double number);
 void values_put_integer(struct values *values, int64_t number);
 void values_put_null(struct values *values);

@@ -3,7 +3,7 @@
  */
 #include "report/nsight/stats.h"
 
-#include "report/nsight/relations.h"
+#include "report/relations/relations.h"
 
 static const struct {
     const char *title, *divisor;
@@ -66,46 +66,51 @@ static void put_column(struct output *sql, const struct sql_column *column,
 struct run {
     struct sql_connection *connection;
     const struct stats_options *options;
-    struct output missing; /* tables */
+    struct present_tables *present;
     struct output *out;
     bool is_all;       /* that have rows */
     bool has_headings; /* between reports */
     size_t written;    /* reports */
 };
 
-/* A query of the report's rows as relations, the last of which is the report. */
-static void put_report(struct output *sql, const struct run *run,
-                       const struct report_choice *choice)
+/* A query of the report with the relations that it is over. */
+static void put_query(struct output *sql, const struct run *run, const struct report_choice *choice,
+                      const char *select)
 {
-    relations_put(sql, &run->missing, choice->has_base_names);
-    output_format(sql, ", report AS (%s) ", choice->report->sql);
+    const struct relation_options options = {.has_base_names = choice->has_base_names};
+    struct output query;
+    output_memory(&query);
+    output_format(&query, "WITH report AS (%s) %s", choice->report->sql, select);
+    output_char(&query, '\0');
+    relations_put(sql, run->present, &options, query.data);
+    output_char(sql, '\0');
+    output_discard(&query);
 }
 
-/* The same with the columns as they are shown. */
+/* A query of the columns as they are shown. Which there are is known from a query without rows. */
 static bool put_shown(struct output *sql, const struct run *run, const struct report_choice *choice,
                       struct error *err)
 {
-    struct output plain;
+    struct output plain, select;
     struct sql_result *result = NULL;
     output_memory(&plain);
-    put_report(&plain, run, choice);
-    output_write(sql, plain.data, plain.size);
-    output_text(sql, "SELECT ");
-    output_text(&plain, "SELECT * FROM report LIMIT 0");
-    output_char(&plain, '\0');
+    output_memory(&select);
+    put_query(&plain, run, choice, "SELECT * FROM report LIMIT 0");
     bool ok = sql_ask(&result, run->connection, plain.data, err);
     if (ok) {
         size_t count;
         const struct sql_column *columns = sql_columns(result, &count);
         for (size_t i = 0; i < count; i++) {
-            output_text(sql, i ? ", " : "");
-            put_column(sql, &columns[i], run->options);
+            output_text(&select, i ? ", " : "SELECT ");
+            put_column(&select, &columns[i], run->options);
         }
-        output_text(sql, " FROM report");
-        output_char(sql, '\0');
+        output_text(&select, " FROM report");
+        output_char(&select, '\0');
+        put_query(sql, run, choice, select.data);
     }
     sql_free(result);
     output_discard(&plain);
+    output_discard(&select);
     return ok;
 }
 
@@ -181,10 +186,9 @@ bool stats_write(struct sql_connection *connection, const struct report_choice *
                       .out = out,
                       .is_all = count == 0,
                       .has_headings = count != 1 || options->format == ROWS_TEXT};
-    output_memory(&run.missing);
-    bool ok = relations_missing(&run.missing, connection, err) &&
-              write_reports(&run, choices, count, err);
+    bool ok =
+        present_find(&run.present, connection, err) && write_reports(&run, choices, count, err);
     *written = run.written;
-    output_discard(&run.missing);
+    present_free(run.present);
     return ok;
 }

@@ -8,7 +8,6 @@
 
 #include "export/export.h"
 #include "sql/sql.h"
-#include "store/tables/store.h"
 
 enum report_kind {
     REPORT_SUMMARY, /* one of those that are shown when none is named */
@@ -21,7 +20,7 @@ struct report {
     enum report_kind kind;
     const char *about; /* one line */
     const char *why;   /* why it may have no rows */
-    const char *sql;   /* a SELECT; see relations.h */
+    const char *sql;   /* over the relations of relations.h */
 };
 
 extern const struct report reports[];
@@ -51,16 +50,5 @@ struct stats_options {
 bool stats_write(struct sql_connection *connection, const struct report_choice *choices,
                  size_t count, const struct stats_options *options, struct output *out,
                  size_t *written, struct error *err);
-
-/* Which tables and columns a profile has. */
-struct present_tables;
-bool present_find(struct present_tables **present, struct sql_connection *connection,
-                  struct error *err);
-void present_free(struct present_tables *present);
-
-/* Definitions, for a WITH clause, of those of the tables that the profile does not have, as tables
- * without rows are not written, and of those that lack columns, as earlier versions had fewer. */
-void missing_put(struct output *sql, const struct present_tables *present,
-                 const enum table_number *tables, size_t count);
 
 #endif

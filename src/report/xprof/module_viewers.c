@@ -50,15 +50,20 @@ static void put_buffer(struct output *out, const struct hlo_module *module,
     output_memory(&shape);
     if (buffer->shape)
         hlo_put_shape(&shape, buffer->shape, false);
-    output_char(&shape, '\0');
-    if (as_csv)
-        output_format(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,\"%s\",%.*s\n", buffer->id,
-                      buffer->size, buffer->unpadded_size, group, shape.data,
-                      at ? (int)at->name.size : 0, at ? at->name.data : "");
-    else
+    struct text name = at ? at->name : (struct text){0};
+    if (as_csv) {
+        output_format(out, "%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,", buffer->id, buffer->size,
+                      buffer->unpadded_size, group);
+        export_csv_value(out, (struct text){shape.data, shape.size}, CSV_QUOTED);
+        output_char(out, ',');
+        export_csv_value(out, name.size > 0 ? name : (struct text){0}, CSV_QUOTED_IF_NEEDED);
+        output_char(out, '\n');
+    } else {
+        output_char(&shape, '\0');
         output_format(out, "  %10s  %-12s  %-36s %.*s\n",
-                      format_bytes((uint64_t)buffer->size, size), group, shape.data,
-                      at ? (int)at->name.size : 0, at ? at->name.data : "");
+                      format_bytes((uint64_t)buffer->size, size), group, shape.data, (int)name.size,
+                      name.size > 0 ? name.data : "");
+    }
     output_discard(&shape);
 }
 

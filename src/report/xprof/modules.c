@@ -4,23 +4,12 @@
 #include "report/xprof/modules.h"
 
 #include "base/wire/wire.h"
+#include "report/xprof/embedded_queries.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* SQL has its own lines. */
-/* clang-format off */
-static const char query[] =
-    ", named AS (SELECT *, CASE WHEN program_id < 0 THEN program_id + 18446744073709551616::HUGEINT"
-    " ELSE program_id END::VARCHAR AS program_text FROM HloModule)"
-    " SELECT m.label, m.file, m.file_offset, m.file_size, (SELECT module FROM option) IS NULL OR"
-    " (SELECT module FROM option) IN (m.label, m.name, m.program_text) AS is_wanted"
-    " FROM named m LEFT JOIN (SELECT module_id, sum(self_ns) AS ns FROM DeviceOperation"
-    " GROUP BY module_id) o ON o.module_id = m.id WHERE m.file IS NOT NULL"
-    " ORDER BY is_wanted DESC, o.ns DESC NULLS LAST, m.operation_count DESC, m.id LIMIT 1";
-/* clang-format on */
 
 enum { FOUND_LABEL, FOUND_FILE, FOUND_OFFSET, FOUND_SIZE, FOUND_WANTED };
 
@@ -81,7 +70,7 @@ bool module_load(struct kept_module *kept, struct tool_run *run, bool *is_there,
     struct sql_result *found = NULL;
     size_t rows = 0;
     *kept = (struct kept_module){0};
-    bool ok = tool_query(&found, run, query, err) && sql_next(found, &rows, err);
+    bool ok = tool_query(&found, run, xprof_sql_module, err) && sql_next(found, &rows, err);
     *is_there = ok && rows > 0;
     if (*is_there)
         ok = load_row(kept, run, found, err);

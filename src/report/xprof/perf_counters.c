@@ -1,10 +1,8 @@
 /*
  * perf_counters: hardware counters of devices: samples, and their range.
  */
+#include "report/xprof/embedded_queries.h"
 #include "report/xprof/tool.h"
-
-/* SQL has its own lines. */
-/* clang-format off */
 
 static const struct tool_column range_columns[] = {
     STRING("host", "Host", FOR_USERS),       STRING("device", "Device", FOR_USERS),
@@ -29,17 +27,12 @@ static const struct tool_table counter_tables[] = {
      .title = "Samples",
      .forms = FOR_PROGRAMS,
      COLUMNS_OF(sample_columns),
-     .sql = "SELECT host AS Host, chip AS Chip, lane AS Kernel, line AS Sample,"
-            " lower(counter) AS Counter, value AS Value, description AS Description,"
-            " set_name AS \"Set\", time_ns FROM counter ORDER BY host, chip, line, time_ns,"
-            " counter"},
+     .sql = xprof_sql_counter_samples},
     {.name = "counters",
      .title = "Hardware counters of devices",
      .forms = FOR_USERS,
      COLUMNS_OF(range_columns),
-     .sql = "SELECT host, device, counter, count(*) AS samples, avg(value) AS mean,"
-            " min(value) AS least, max(value) AS most FROM counter GROUP BY ALL"
-            " ORDER BY host, device, counter"},
+     .sql = xprof_sql_counters},
 };
 
 const struct xprof_tool perf_counters = {

@@ -2,6 +2,7 @@
  * inference_profile and megascale_stats: tools of what no program records that Kymo has met. They
  * have XProf's columns and no rows.
  */
+#include "report/xprof/embedded_queries.h"
 #include "report/xprof/tool.h"
 
 static const struct tool_column model_columns[] = {STRING("model_name", "Model Name", FOR_XPROF)};
@@ -24,17 +25,14 @@ static const struct tool_table inference_tables[] = {
      .title = "Models",
      .forms = FOR_XPROF,
      COLUMNS_OF(model_columns),
-     .sql = "SELECT '' AS model_name WHERE false",
-     .properties = "SELECT 'false' AS hasBatching, 'false' AS hasTensorPattern"},
+     .sql = xprof_sql_inference_models,
+     .properties = xprof_sql_inference_models_properties},
     {.name = "requests",
      .title = "Requests",
      .forms = FOR_ALL,
      COLUMNS_OF(request_columns),
-     .sql = "SELECT '' AS percentile, '' AS request_id, 0 AS latency_ms, 0 AS host_preprocessing, "
-            "0 AS host_runtime, 0 AS data_transfer_h2d, 0 AS data_transfer_d2h, 0 AS "
-            "device_compute, 0 AS host_postprocess, 0 AS \"idle time\", '' AS trace_viewer_url "
-            "WHERE false",
-     .properties = "SELECT '0.000' AS averageLatencyMs, '0.0' AS throughput"},
+     .sql = xprof_sql_inference_requests,
+     .properties = xprof_sql_inference_requests_properties},
 };
 
 const struct xprof_tool inference_profile = {
@@ -70,11 +68,7 @@ static const struct tool_table megascale_tables[] = {
      .title = "Collectives between slices",
      .forms = FOR_ALL,
      COLUMNS_OF(rendezvous_columns),
-     .sql = "SELECT '' AS rendezvous_name, '' AS recv_op_name, '' AS send_op_name, '' AS "
-            "transfer_type, 0 AS slack_time, '' AS host_stall, 0 AS observed_duration, 0 AS "
-            "send_stall, 0 AS send_done_stall, 0 AS recv_stall, 0 AS recv_done_stall, 0 AS "
-            "stall_duration, 0 AS total_stall, 0 AS occurrences, 0 AS net_tx_bytes, 0 AS "
-            "required_bandwidth WHERE false"},
+     .sql = xprof_sql_megascale_collectives},
 };
 
 const struct xprof_tool megascale_stats = {

@@ -4,6 +4,7 @@
 #ifndef KYMO_REPORT_XPROF_TOOL_H
 #define KYMO_REPORT_XPROF_TOOL_H
 
+#include "report/relations/relations.h"
 #include "report/xprof/tools.h"
 
 enum cell { CELL_TEXT, CELL_NUMBER, CELL_FLAG };
@@ -34,7 +35,7 @@ struct tool_table {
     unsigned forms;
     const struct tool_column *columns; /* none: an empty object, for XProf */
     size_t column_count;
-    const char *sql;        /* see relations.h */
+    const char *sql;        /* over the relations of relations.h */
     const char *properties; /* a query of one row; NULL: none */
 };
 
@@ -81,9 +82,7 @@ extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_
 
 /* The table of messages that XProf has at the end of most lists. */
 extern const struct tool_column diagnostics_columns[2];
-#define DIAGNOSTICS                                                                                \
-    .columns = diagnostics_columns, .column_count = 2,                                             \
-    .sql = "SELECT upper(category) AS severity, message FROM Warning"
+#define DIAGNOSTICS .columns = diagnostics_columns, .column_count = 2, .sql = xprof_sql_diagnostics
 
 /* Runs a query over the relations; all columns are text. */
 bool tool_query(struct sql_result **result, struct tool_run *run, const char *sql,

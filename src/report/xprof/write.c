@@ -1,10 +1,9 @@
 /*
  * Writes tools: their tables for people and scripts, and what XProf's server answers.
  */
-#include "report/xprof/relations.h"
+#include "report/xprof/tool.h"
 
 #include "base/wire/wire.h"
-#include "report/nsight/stats.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,11 +20,15 @@ typedef bool ask_function(struct sql_result **result, struct sql_connection *con
 static bool query_by(ask_function *ask, struct sql_result **result, struct tool_run *run,
                      const char *sql, struct error *err)
 {
+    const struct tool_options *options = run->options;
+    const struct relation_options relations = {.host = options->host,
+                                               .group_by = options->group_by,
+                                               .module = options->module,
+                                               .is_xprof = options->format == TOOL_GVIZ};
     struct output query;
     output_memory(&query);
-    relations_begin(&query, run, sql);
-    output_char(&query, ' ');
-    output_write(&query, sql, strlen(sql) + 1);
+    relations_put(&query, run->present, &relations, sql);
+    output_char(&query, '\0');
     bool ok = ask(result, run->connection, query.data, err);
     output_discard(&query);
     return ok;
@@ -69,7 +72,7 @@ static void put_select(struct output *sql, const struct tool_run *run,
 {
     enum tool_format format = run->options->format;
     const char *comma = "SELECT ";
-    output_format(sql, ", report AS (%s) ", table->sql);
+    output_format(sql, "WITH report AS (%s) ", table->sql);
     for (size_t i = 0; i < table->column_count; i++) {
         const struct tool_column *column = &table->columns[i];
         if (!has_column_here(run, column))
@@ -361,29 +364,14 @@ bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection
     return ok;
 }
 
-static void put_quoted(struct output *out, struct text value, bool is_last)
-{
-    output_char(out, '"');
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] == '"')
-            output_char(out, '"');
-        output_char(out, value.data[i]);
-    }
-    output_text(out, is_last ? "\"\n" : "\",");
-}
-
 static bool put_csv_rows(struct tool_run *run, const struct tool_table *table, struct error *err)
 {
     struct sql_result *result = NULL;
-    size_t count = 0;
     bool ok = query_table(sql_ask_texts, &result, run, table, err);
-    if (ok)
-        sql_columns(result, &count);
     for (size_t rows = 1; ok && rows > 0;) {
         ok = sql_next(result, &rows, err);
         for (size_t row = 0; ok && row < rows; row++)
-            for (size_t i = 0; i < count; i++)
-                put_quoted(run->out, sql_value(result, row, i), i + 1 == count);
+            export_csv_row(result, row, CSV_QUOTED, run->out);
     }
     sql_free(result);
     return ok;
@@ -397,13 +385,14 @@ bool tool_write_xprof_csv(const struct xprof_tool *tool, struct sql_connection *
     while (!(table->forms & FOR_XPROF))
         table++;
     bool ok = begin(&run, err);
-    size_t last = 0;
-    for (size_t i = 0; i < table->column_count; i++)
-        if (has_column_here(&run, &table->columns[i]))
-            last = i;
+    const char *comma = "";
     for (size_t i = 0; ok && i < table->column_count; i++)
-        if (has_column_here(&run, &table->columns[i]))
-            put_quoted(out, text_of(table->columns[i].label), i == last);
+        if (has_column_here(&run, &table->columns[i])) {
+            output_text(out, comma);
+            export_csv_value(out, text_of(table->columns[i].label), CSV_QUOTED);
+            comma = ",";
+        }
+    output_char(out, '\n');
     ok = ok && put_csv_rows(&run, table, err);
     present_free(run.present);
     return ok;

@@ -164,3 +164,15 @@ const char *field_type_name(enum field_type type)
     };
     return names[type];
 }
+
+const char *field_sql_type(enum field_type type)
+{
+    static const char *const names[] = {
+        [FIELD_INT64] = "BIGINT",        [FIELD_INT32] = "INTEGER",
+        [FIELD_FLOAT32] = "FLOAT",       [FIELD_FLOAT64] = "DOUBLE",
+        [FIELD_BOOL] = "BOOLEAN",        [FIELD_NAME] = "VARCHAR",
+        [FIELD_TEXT] = "VARCHAR",        [FIELD_TEXT_LIST] = "VARCHAR[]",
+        [FIELD_INT64_LIST] = "BIGINT[]",
+    };
+    return names[type];
+}

@@ -91,6 +91,8 @@ extern const struct table_schema table_schemas[TABLE_COUNT];
 
 /* The type name in SchemaFields. */
 const char *field_type_name(enum field_type type);
+/* The same as DuckDB has it. */
+const char *field_sql_type(enum field_type type);
 /* How a metric of table Summary is worked out; NULL for all other columns. */
 const char *field_formula(const struct field *field);
 

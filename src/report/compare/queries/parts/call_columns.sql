@@ -1,0 +1,3 @@
+-- What calls of PyTorch's operators, of SystemProfileEvents, are told apart by.
+json_extract_string(extra_attributes_json, '$."Module Hierarchy"') AS layer,
+    json_extract(extra_attributes_json, '$."Input Dims"')::VARCHAR AS shape

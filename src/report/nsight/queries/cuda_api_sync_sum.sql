@@ -1,0 +1,6 @@
+-- Calls that wait for the GPU, by function.
+SELECT {share time=duration_ns}, count(*) AS "Num Calls", {spread_ns time=duration_ns}, name AS "Name"
+FROM api_call
+WHERE is_wait
+GROUP BY name
+ORDER BY "Total Time (ns)" DESC, name

@@ -1,0 +1,2 @@
+-- Spread of a column of nanoseconds.
+{spread value={time} | unit=(ns) | prefix=}

@@ -1,0 +1,13 @@
+/*
+ * Inside relations: tables and columns that a profile does not have.
+ */
+#ifndef KYMO_REPORT_RELATIONS_MISSING_H
+#define KYMO_REPORT_RELATIONS_MISSING_H
+
+#include "report/relations/relations.h"
+
+/* Puts the definition, for a WITH clause and with a comma behind it, of a table that the profile
+ * does not have, or that lacks columns; nothing for one that is complete. */
+void missing_put(struct output *sql, const struct present_tables *present, enum table_number table);
+
+#endif

@@ -1,0 +1,3 @@
+-- No rows: requests of model servers are not read.
+SELECT '' AS model_name
+WHERE false

@@ -1,0 +1,4 @@
+-- Whether programs wait for input, as a sentence.
+WITH {step_shares}
+SELECT {input_statement} AS conclusion
+FROM shares

@@ -1,0 +1,3 @@
+-- No rows: infeed of single cores is not read.
+SELECT '' AS index
+WHERE false

@@ -1,0 +1,54 @@
+-- What to know first, with the figures it is made of.
+WITH {step_shares},
+cost AS (
+    SELECT sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes, sum(flops) AS flops,
+        count(*) FILTER (flops IS NULL) AS unknown
+    FROM op
+),
+fact AS (
+    SELECT 0 AS place, 'Devices' AS fact, printf('%d x %s', devices, coalesce(model, type)) AS value
+    FROM machine
+    WHERE devices > 0
+    UNION ALL
+    SELECT 1, 'Steps',
+        printf('%d of %.2f ms (%.2f to %.2f)', step_count, step_ms, least_ms, most_ms) || CASE
+            WHEN devices > 1 THEN printf(', their parts means over %d devices', devices)
+            ELSE ''
+        END
+    FROM shares, machine
+    WHERE step_count > 0
+    UNION ALL
+    SELECT 2, 'Devices busy',
+        printf('%.1f %% of %.1f ms from their first work to their last', 100.0 * busy_ns / nullif(span_ns, 0),
+            span_ns / 1e6 / devices)
+    FROM machine
+    WHERE devices > 0 AND span_ns > 0
+    UNION ALL
+    SELECT 3, 'Arithmetic',
+        printf('%.1f %% of the peak while operations run, %.1f %% of the whole time (%.1f TFLOP/s of %.0f for %s)',
+            100 * compute_s * 1e9 / nullif(op_ns, 0), 100 * compute_s * 1e9 / nullif(whole_ns, 0), flops /
+            nullif(whole_ns, 0) / 1e3, peak_flops / 1e12, coalesce(peak_type, 'all types'))
+    FROM cost, machine
+    WHERE flops > 0 AND peak_flops > 0
+    UNION ALL
+    SELECT 4, 'Memory',
+        printf('%.1f %% of the peak while operations run, %.1f %% of the whole time (%.0f GB/s of %.0f)', 100
+            * hbm_bytes * 1e9 / nullif(op_ns, 0) / hbm_peak, 100 * hbm_bytes * 1e9 / nullif(whole_ns, 0) /
+            hbm_peak, hbm_bytes / nullif(whole_ns, 0), hbm_peak / 1e9)
+    FROM cost, machine
+    WHERE hbm_bytes > 0 AND hbm_peak > 0
+    UNION ALL
+    SELECT 5, 'Precision',
+        printf('%.1f %% of computing time in 16 bits or fewer, %.1f %% in 32', half_percent, single_percent)
+    FROM shares
+    WHERE compute_percent > 0
+    UNION ALL
+    SELECT 6, 'Input', {input_statement}
+    FROM shares
+    UNION ALL
+    SELECT 7, title, statement || coalesce(' ' || advice, '')
+    FROM (SELECT * FROM Finding ORDER BY id LIMIT 3)
+)
+SELECT fact, value
+FROM fact
+ORDER BY place

@@ -1,0 +1,2 @@
+-- How near the roof a relation with rates is.
+greatest({uses})

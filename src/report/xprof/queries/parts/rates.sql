@@ -1,0 +1,21 @@
+-- Rates and utilization of a relation with the columns of op, and what bounds it. GiB/s are XProf's unit. m
+-- is the machine; timed_ns the time that work takes, NULL if it is not known.
+flops / nullif(timed_ns, 0) AS model_flop_rate,
+    compute_s * m.peak_flops / nullif(timed_ns, 0) AS normalized_flop_rate,
+    xprof_flops / nullif(timed_ns, 0) AS xprof_model_flop_rate,
+    xprof_device_flops / nullif(timed_ns, 0) AS xprof_normalized_flop_rate,
+    {gib_per_s bytes=bytes} AS measured_memory_bw, {gib_per_s bytes=hbm_bytes} AS hbm_bw,
+    {gib_per_s bytes=cmem_read_bytes} AS cmem_read_bw, {gib_per_s bytes=cmem_write_bytes} AS cmem_write_bw,
+    {gib_per_s bytes=vmem_read_bytes} AS vmem_read_bw, {gib_per_s bytes=vmem_write_bytes} AS vmem_write_bw,
+    flops / nullif(bytes, 0) AS operational_intensity,
+    flops / nullif(hbm_bytes, 0) AS hbm_operational_intensity,
+    flops / nullif(cmem_read_bytes, 0) AS cmem_read_operational_intensity,
+    flops / nullif(cmem_write_bytes, 0) AS cmem_write_operational_intensity,
+    flops / nullif(vmem_read_bytes, 0) AS vmem_read_operational_intensity,
+    flops / nullif(vmem_write_bytes, 0) AS vmem_write_operational_intensity,
+    CASE WHEN timed_ns IS NOT NULL THEN coalesce(compute_s * 1e9 / nullif(timed_ns, 0), 0) END AS compute_use,
+    {utilization bytes=hbm_bytes | peak=m.hbm_peak} AS hbm_use,
+    {utilization bytes=cmem_read_bytes | peak=m.cmem_read_peak} AS cmem_read_use,
+    {utilization bytes=cmem_write_bytes | peak=m.cmem_write_peak} AS cmem_write_use,
+    {utilization bytes=vmem_read_bytes | peak=m.vmem_read_peak} AS vmem_read_use,
+    {utilization bytes=vmem_write_bytes | peak=m.vmem_write_peak} AS vmem_write_use

@@ -1,0 +1,2 @@
+-- The same, escaped for HTML.
+replace(replace(replace(replace({source_info}, '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), chr(39), '&#39;')

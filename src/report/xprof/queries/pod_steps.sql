@@ -1,0 +1,3 @@
+-- Parts of each step by device.
+{pod_rows}
+ORDER BY step_id, host, device

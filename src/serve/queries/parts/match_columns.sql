@@ -1,0 +1,2 @@
+-- What collectives are told apart by.
+communicator, operation, sender, receiver, sequence, step, occurrence
