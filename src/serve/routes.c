@@ -1,7 +1,7 @@
 /*
  * The routes of the API: path, what its names stand for, and who answers.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 static const struct route routes[] = {
     {"GET", "health", NO_SUBJECT, get_health, 0, NULL},

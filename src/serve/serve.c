@@ -3,15 +3,15 @@
  */
 #include "serve/serve.h"
 
-#include "serve/access.h"
-#include "serve/assets.h"
-#include "serve/handlers.h"
-#include "serve/http.h"
-#include "serve/jobs.h"
-#include "serve/listen.h"
-#include "serve/profile_list.h"
-#include "serve/queries.h"
-#include "serve/rank_profiles.h"
+#include "serve/api/handlers.h"
+#include "serve/http/access.h"
+#include "serve/http/assets.h"
+#include "serve/http/http.h"
+#include "serve/http/listen.h"
+#include "serve/jobs/jobs.h"
+#include "serve/runs/profile_list.h"
+#include "serve/runs/rank_links.h"
+#include "serve/runs/user_queries.h"
 #include "store/tables/store.h"
 
 #include <errno.h>

@@ -3,10 +3,10 @@
  * connects to addresses that its users name, which it does only where that is allowed.
  */
 #include "capture/client/remote.h"
-#include "serve/handlers.h"
-#include "serve/jobs.h"
-#include "serve/listen.h"
-#include "serve/uploads.h"
+#include "serve/api/handlers.h"
+#include "serve/http/listen.h"
+#include "serve/jobs/jobs.h"
+#include "serve/jobs/uploads.h"
 
 /* Whoever can use a server on loopback can connect to these addresses without it. */
 static bool is_allowed(const struct server *server)

@@ -3,7 +3,7 @@
  */
 #include "report/compare/diff.h"
 #include "report/fleet/fleet.h"
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 static const struct {
     const char *name, *type;

@@ -2,9 +2,9 @@
  * Finds the events that reach over the edges of a range. Their self time inside it depends on what
  * is in them, so that tracks with such events are walked.
  */
-#include "serve/edges.h"
+#include "serve/api/edges.h"
 
-#include "serve/lanes.h"
+#include "serve/runs/flat_lanes.h"
 
 enum { NODE_INSIDE = 1, NODE_EDGE };
 

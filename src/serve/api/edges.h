@@ -2,10 +2,10 @@
  * Internal to serve: events that reach over the edges of a time range, and their self time inside
  * it.
  */
-#ifndef KYMO_SERVE_EDGES_H
-#define KYMO_SERVE_EDGES_H
+#ifndef KYMO_SERVE_API_EDGES_H
+#define KYMO_SERVE_API_EDGES_H
 
-#include "serve/open_profiles.h"
+#include "serve/runs/open_profiles.h"
 #include "store/timeline/timeline.h"
 
 struct edge_event {

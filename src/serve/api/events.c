@@ -2,10 +2,10 @@
  * GET events/TABLE/ID: all fields of an event in groups, its predecessors and successors, the
  * events around and inside it, and its position in the timeline.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include "export/export.h"
-#include "serve/family.h"
+#include "serve/api/family.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * of another tool. The first two are streamed, so size does not matter; the others are written to a
  * file first, by a child process that reads the profile like a capture.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include "export/export.h"
-#include "serve/children.h"
+#include "serve/jobs/children.h"
 #include "store/tables/store.h"
 
 #include <dirent.h>

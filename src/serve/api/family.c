@@ -2,9 +2,9 @@
  * Finds the event around an event and those directly inside it, from the timeline, and the kernels
  * of an operation, from the tables.
  */
-#include "serve/family.h"
+#include "serve/api/family.h"
 
-#include "serve/lanes.h"
+#include "serve/runs/flat_lanes.h"
 
 #include <stdio.h>
 

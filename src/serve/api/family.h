@@ -1,10 +1,10 @@
 /*
  * Internal to serve: the events around an event on its own track, and the events it is made of.
  */
-#ifndef KYMO_SERVE_FAMILY_H
-#define KYMO_SERVE_FAMILY_H
+#ifndef KYMO_SERVE_API_FAMILY_H
+#define KYMO_SERVE_API_FAMILY_H
 
-#include "serve/open_profiles.h"
+#include "serve/runs/open_profiles.h"
 
 /* Writes the keys self, parent, child_count and children of an event in the timeline. */
 void put_family(struct json *json, struct timeline *timeline, uint32_t track, uint64_t id,

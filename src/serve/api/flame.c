@@ -2,9 +2,9 @@
  * POST flame: the call tree of the events of some tracks in a time range. Events of the same name
  * in the same enclosing events are one node.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
-#include "serve/lanes.h"
+#include "serve/runs/flat_lanes.h"
 
 enum { ROOT = 1 }; /* node of the whole; nodes count from 1 */
 /* Marks an event that found no room in the tree: its self time goes to the enclosing node. */

@@ -3,10 +3,10 @@
  * what the request is about in request->subject, as its row in routes.c says; that stays open until
  * the handler returns.
  */
-#ifndef KYMO_SERVE_HANDLERS_H
-#define KYMO_SERVE_HANDLERS_H
+#ifndef KYMO_SERVE_API_HANDLERS_H
+#define KYMO_SERVE_API_HANDLERS_H
 
-#include "serve/subjects.h"
+#include "serve/runs/subjects.h"
 
 /* Of routes.c. */
 extern const struct router router;

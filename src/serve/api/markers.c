@@ -1,7 +1,7 @@
 /*
  * Marker sets of profiles: JSON files in the workspace's notes/<name>/markers.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include <dirent.h>
 #include <stdlib.h>

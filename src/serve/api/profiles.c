@@ -1,11 +1,11 @@
 /*
  * The list of profiles; renaming, deleting and processing them.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
-#include "serve/jobs.h"
-#include "serve/log_runs.h"
-#include "serve/profile_list.h"
+#include "serve/jobs/jobs.h"
+#include "serve/runs/log_runs.h"
+#include "serve/runs/profile_list.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * both, and the largest value in a part of it.
  */
 #include "report/fleet/fleet.h"
+#include "serve/api/handlers.h"
 #include "serve/embedded_queries.h"
-#include "serve/fleet_query.h"
-#include "serve/handlers.h"
+#include "serve/runs/run_query.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  * GET runs/…/steps/N/lanes: some lanes of a step, with what their timelines are aligned by.
  */
 #include "report/fleet/fleet.h"
+#include "serve/api/handlers.h"
 #include "serve/embedded_queries.h"
-#include "serve/fleet_query.h"
-#include "serve/handlers.h"
-#include "serve/rank_profiles.h"
+#include "serve/runs/rank_links.h"
+#include "serve/runs/run_query.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

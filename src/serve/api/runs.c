@@ -2,9 +2,9 @@
  * GET runs: runs of many ranks. Their report, and what happened in a step.
  */
 #include "report/fleet/fleet.h"
+#include "serve/api/handlers.h"
 #include "serve/embedded_queries.h"
-#include "serve/fleet_query.h"
-#include "serve/handlers.h"
+#include "serve/runs/run_query.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
  * GET search and POST selection: matching events with counts and total times by name, table and
  * track.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include "export/export.h"
-#include "serve/edges.h"
-#include "serve/search.h"
+#include "serve/api/edges.h"
+#include "serve/runs/search.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * GET source: source files named in the profile's stack frames, and only those: stored with the
  * profile, or from below --framework-source-root and --nki-source-root.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include "store/tables/store.h"
 

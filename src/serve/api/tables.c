@@ -1,11 +1,11 @@
 /*
  * GET tables, POST sql, and the query API of Neuron Explorer (POST db/NAME/_search).
  */
+#include "serve/api/handlers.h"
 #include "serve/embedded_queries.h"
-#include "serve/handlers.h"
 
 #include "export/export.h"
-#include "serve/queries.h"
+#include "serve/runs/user_queries.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * GET tracks, and POST timeline: the items of a time window as binary columns that a browser reads
  * without parsing. docs/api.md has the layout byte by byte.
  */
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 #include "model/model.h"
-#include "serve/hits.h"
+#include "serve/runs/hits.h"
 #include "store/tables/store.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * GET tools: the list, and one of them as JSON, CSV, text or as XProf's server answers.
  */
 #include "report/xprof/tools.h"
-#include "serve/handlers.h"
+#include "serve/api/handlers.h"
 
 static const struct {
     const char *name, *type;

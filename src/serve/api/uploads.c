@@ -2,8 +2,8 @@
  * Uploads: POST uploads reserves a name, PUT streams each file to disk, POST process queues the
  * job.
  */
-#include "serve/handlers.h"
-#include "serve/uploads.h"
+#include "serve/jobs/uploads.h"
+#include "serve/api/handlers.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * hosts and data. Runs are processed when they are first asked for.
  */
 #include "report/xprof/tools.h"
-#include "serve/handlers.h"
-#include "serve/log_runs.h"
+#include "serve/api/handlers.h"
+#include "serve/runs/log_runs.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /*
  * Access control: checks of Host, Origin and the access token.
  */
-#include "serve/access.h"
+#include "serve/http/access.h"
 
-#include "serve/assets.h"
-#include "serve/guesses.h"
+#include "serve/http/assets.h"
+#include "serve/http/guesses.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -2,10 +2,10 @@
  * Access control, internal to serve. Rejects requests by pages of other sites, be it cross-origin
  * (Origin) or by DNS rebinding (Host), and requests without the token if one is set.
  */
-#ifndef KYMO_SERVE_ACCESS_H
-#define KYMO_SERVE_ACCESS_H
+#ifndef KYMO_SERVE_HTTP_ACCESS_H
+#define KYMO_SERVE_HTTP_ACCESS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 /* token NULL: no token required. ports: those the server listens on. */
 struct access *access_create(const char *host, const char *token, const uint16_t *ports,

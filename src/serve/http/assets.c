@@ -1,7 +1,7 @@
 /*
  * Serves the web UI from files embedded in the program.
  */
-#include "serve/assets.h"
+#include "serve/http/assets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

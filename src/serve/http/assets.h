@@ -2,10 +2,10 @@
  * Files of the web UI, internal to serve. cmake/embed.cmake generates the table from ui/dist at
  * build time.
  */
-#ifndef KYMO_SERVE_ASSETS_H
-#define KYMO_SERVE_ASSETS_H
+#ifndef KYMO_SERVE_HTTP_ASSETS_H
+#define KYMO_SERVE_HTTP_ASSETS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 struct asset {
     const char *path, *type, *tag; /* path: without a leading slash; tag: content hash */

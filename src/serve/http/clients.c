@@ -3,7 +3,7 @@
  * they stop at: with too many connections, the phase that most are in loses its oldest one. A
  * client that goes on leaves its phase, so those that stay are the ones that stopped.
  */
-#include "serve/clients.h"
+#include "serve/http/clients.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -2,10 +2,10 @@
  * The open connections of a listener, internal to serve: what each waits for, until when, and which
  * one gives way when there are too many.
  */
-#ifndef KYMO_SERVE_CLIENTS_H
-#define KYMO_SERVE_CLIENTS_H
+#ifndef KYMO_SERVE_HTTP_CLIENTS_H
+#define KYMO_SERVE_HTTP_CLIENTS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 /* What a connection waits for its client to do. Those being served wait for the server. */
 enum client_phase {

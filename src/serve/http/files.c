@@ -1,7 +1,7 @@
 /*
  * File system helpers of the server, for markers, uploads and the job queue.
  */
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 #include <dirent.h>
 #include <errno.h>

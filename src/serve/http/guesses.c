@@ -1,9 +1,9 @@
 /*
  * Rate limiting of wrong tokens: a small table by client address with LRU eviction.
  */
-#include "serve/guesses.h"
+#include "serve/http/guesses.h"
 
-#include "serve/clients.h"
+#include "serve/http/clients.h"
 
 #include <sys/random.h>
 #include <time.h>

@@ -3,10 +3,10 @@
  * further tokens from that address are delayed and checked one at a time; other addresses are not
  * affected.
  */
-#ifndef KYMO_SERVE_GUESSES_H
-#define KYMO_SERVE_GUESSES_H
+#ifndef KYMO_SERVE_HTTP_GUESSES_H
+#define KYMO_SERVE_HTTP_GUESSES_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 struct guesses;
 struct guesses *guesses_create(void);

@@ -2,11 +2,11 @@
  * HTTP server: connections, routing, limits and common headers. One thread per connection, so
  * handlers may block; the number of connections and the time to receive a request are bounded.
  */
-#include "serve/http.h"
+#include "serve/http/http.h"
 
-#include "serve/access.h"
-#include "serve/assets.h"
-#include "serve/clients.h"
+#include "serve/http/access.h"
+#include "serve/http/assets.h"
+#include "serve/http/clients.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
  * HTTP server on top of libmicrohttpd, internal to serve.
  */
-#ifndef KYMO_SERVE_HTTP_H
-#define KYMO_SERVE_HTTP_H
+#ifndef KYMO_SERVE_HTTP_HTTP_H
+#define KYMO_SERVE_HTTP_HTTP_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 /* Serves on a listening socket and takes ownership of it. */
 struct http;

@@ -1,7 +1,7 @@
 /*
  * Opens listening sockets.
  */
-#include "serve/listen.h"
+#include "serve/http/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
  * Listening sockets, internal to serve.
  */
-#ifndef KYMO_SERVE_LISTEN_H
-#define KYMO_SERVE_LISTEN_H
+#ifndef KYMO_SERVE_HTTP_LISTEN_H
+#define KYMO_SERVE_HTTP_LISTEN_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 /*
  * Listens on an address and port; *port is set to the actual one. If the port is in use and was

@@ -1,7 +1,7 @@
 /*
  * Builds replies and reads requests: arguments, headers and fields of the JSON body.
  */
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 #include <poll.h>
 #include <stdarg.h>

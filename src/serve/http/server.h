@@ -1,8 +1,8 @@
 /*
  * Internal to serve: the server, requests and replies.
  */
-#ifndef KYMO_SERVE_SERVER_H
-#define KYMO_SERVE_SERVER_H
+#ifndef KYMO_SERVE_HTTP_SERVER_H
+#define KYMO_SERVE_HTTP_SERVER_H
 
 #include "base/base.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /*
  * Child processes that run Kymo's own commands.
  */
-#include "serve/children.h"
+#include "serve/jobs/children.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,10 +3,10 @@
  * capture --connect` takes one, others
  * write a profile in another format. Internal to serve.
  */
-#ifndef KYMO_SERVE_CHILDREN_H
-#define KYMO_SERVE_CHILDREN_H
+#ifndef KYMO_SERVE_JOBS_CHILDREN_H
+#define KYMO_SERVE_JOBS_CHILDREN_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 #include <sys/types.h>
 

@@ -2,10 +2,10 @@
  * The job queue and its thread: starts a child process per job, tracks its progress and records its
  * outcome.
  */
-#include "serve/jobs.h"
+#include "serve/jobs/jobs.h"
 
-#include "serve/access.h"
-#include "serve/children.h"
+#include "serve/http/access.h"
+#include "serve/jobs/children.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,10 +3,10 @@
  * if uploaded, files/; so the queue survives restarts. Child processes do the work; only one server
  * per workspace runs jobs.
  */
-#ifndef KYMO_SERVE_JOBS_H
-#define KYMO_SERVE_JOBS_H
+#ifndef KYMO_SERVE_JOBS_JOBS_H
+#define KYMO_SERVE_JOBS_JOBS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 enum job_state { JOB_RECEIVING, JOB_QUEUED, JOB_PROCESSING, JOB_FAILED };
 

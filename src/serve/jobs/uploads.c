@@ -2,9 +2,9 @@
  * Uploads: reserves names and space, and streams files to disk. A file becomes visible once it is
  * complete.
  */
-#include "serve/uploads.h"
+#include "serve/jobs/uploads.h"
 
-#include "serve/access.h"
+#include "serve/http/access.h"
 #include "store/tables/store.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
  * Streams uploaded files to disk, internal to serve.
  */
-#ifndef KYMO_SERVE_UPLOADS_H
-#define KYMO_SERVE_UPLOADS_H
+#ifndef KYMO_SERVE_JOBS_UPLOADS_H
+#define KYMO_SERVE_JOBS_UPLOADS_H
 
-#include "serve/jobs.h"
+#include "serve/jobs/jobs.h"
 
 /* Where a file goes: the parts of its path below the files of a job. */
 struct upload_place {

@@ -1,10 +1,10 @@
 /*
  * Datasets that are served, and the analysis of their runs.
  */
-#include "serve/fleet_runs.h"
+#include "serve/runs/analyses.h"
 
 #include "report/fleet/fleet.h"
-#include "serve/children.h"
+#include "serve/jobs/children.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Runs of many ranks, internal to serve: the datasets that are served, and the analysis of their
  * runs, which is made on the first request by a child process, one at a time.
  */
-#ifndef KYMO_SERVE_FLEET_RUNS_H
-#define KYMO_SERVE_FLEET_RUNS_H
+#ifndef KYMO_SERVE_RUNS_ANALYSES_H
+#define KYMO_SERVE_RUNS_ANALYSES_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 struct fleet_runs *fleet_runs_create(struct server *server);
 /* Ends analyses at work. */

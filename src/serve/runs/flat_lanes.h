@@ -1,8 +1,8 @@
 /*
  * Internal to serve: lanes of the timeline as the analysis sees them.
  */
-#ifndef KYMO_SERVE_LANES_H
-#define KYMO_SERVE_LANES_H
+#ifndef KYMO_SERVE_RUNS_FLAT_LANES_H
+#define KYMO_SERVE_RUNS_FLAT_LANES_H
 
 #include "model/model.h"
 #include "store/tables/store.h"

@@ -1,7 +1,7 @@
 /*
  * Keeps the results of the last searches, counted by their users.
  */
-#include "serve/hit_cache.h"
+#include "serve/runs/hit_cache.h"
 
 #include "serve/limits.h"
 

@@ -2,8 +2,8 @@
  * Results of searches as sets of event ids, internal to serve. The sets of the last searches on a
  * profile are kept while it is open.
  */
-#ifndef KYMO_SERVE_HIT_CACHE_H
-#define KYMO_SERVE_HIT_CACHE_H
+#ifndef KYMO_SERVE_RUNS_HIT_CACHE_H
+#define KYMO_SERVE_RUNS_HIT_CACHE_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
 /*
  * Finds the results of a search: runs it once and keeps the ids.
  */
-#include "serve/hits.h"
+#include "serve/runs/hits.h"
 
-#include "serve/search.h"
+#include "serve/runs/search.h"
 #include "store/tables/store.h"
 
 static bool opened_has(const void *context, const char *table, const char *column)

@@ -1,11 +1,11 @@
 /*
  * Runs in a log directory, processed on request.
  */
-#include "serve/log_runs.h"
+#include "serve/runs/log_runs.h"
 
 #include "import/import.h"
-#include "serve/jobs.h"
-#include "serve/open_profiles.h"
+#include "serve/jobs/jobs.h"
+#include "serve/runs/open_profiles.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Runs of the log directory, internal to serve: their names, and their processing on request. A run
  * and its profile have the same name.
  */
-#ifndef KYMO_SERVE_LOG_RUNS_H
-#define KYMO_SERVE_LOG_RUNS_H
+#ifndef KYMO_SERVE_RUNS_LOG_RUNS_H
+#define KYMO_SERVE_RUNS_LOG_RUNS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 struct run {
     char *name, *path;

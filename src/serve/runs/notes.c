@@ -1,7 +1,7 @@
 /*
  * Ids and favorites of profiles.
  */
-#include "serve/notes.h"
+#include "serve/runs/notes.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * Data about profiles beside their content (id, favorites, markers), internal to serve. Stored in
  * the workspace's notes/<name>, outside the profile's folder, so it survives reprocessing.
  */
-#ifndef KYMO_SERVE_NOTES_H
-#define KYMO_SERVE_NOTES_H
+#ifndef KYMO_SERVE_RUNS_NOTES_H
+#define KYMO_SERVE_RUNS_NOTES_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 /* An id that stays the same when the profile is renamed or processed again; made on first use.
  * False if it cannot be stored. */

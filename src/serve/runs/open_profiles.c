@@ -1,10 +1,10 @@
 /*
  * The cache of open profiles.
  */
-#include "serve/open_profiles.h"
+#include "serve/runs/open_profiles.h"
 
-#include "serve/opened.h"
-#include "serve/rank_profiles.h"
+#include "serve/runs/opened.h"
+#include "serve/runs/rank_links.h"
 #include "store/tables/store.h"
 
 #include <sched.h>

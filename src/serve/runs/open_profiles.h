@@ -2,10 +2,10 @@
  * Cache of open profiles and internal queries on them, internal to serve. A profile stays open for
  * a while after use; one that was replaced or deleted is closed when its last user releases it.
  */
-#ifndef KYMO_SERVE_OPEN_PROFILES_H
-#define KYMO_SERVE_OPEN_PROFILES_H
+#ifndef KYMO_SERVE_RUNS_OPEN_PROFILES_H
+#define KYMO_SERVE_RUNS_OPEN_PROFILES_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 #include "sql/sql.h"
 #include "store/timeline/timeline.h"
 

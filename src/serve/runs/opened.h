@@ -1,11 +1,11 @@
 /*
  * Inside open_profiles.c and profile_queries.c: an open profile, and all of them.
  */
-#ifndef KYMO_SERVE_OPENED_H
-#define KYMO_SERVE_OPENED_H
+#ifndef KYMO_SERVE_RUNS_OPENED_H
+#define KYMO_SERVE_RUNS_OPENED_H
 
-#include "serve/hit_cache.h"
-#include "serve/server.h"
+#include "serve/http/server.h"
+#include "serve/runs/hit_cache.h"
 #include "sql/sql.h"
 #include "store/timeline/timeline.h"
 

@@ -1,11 +1,11 @@
 /*
  * Makes the list of profiles; what is read from the files of each is cached.
  */
-#include "serve/profile_list.h"
+#include "serve/runs/profile_list.h"
 
-#include "serve/jobs.h"
-#include "serve/log_runs.h"
-#include "serve/rank_profiles.h"
+#include "serve/jobs/jobs.h"
+#include "serve/runs/log_runs.h"
+#include "serve/runs/rank_links.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>

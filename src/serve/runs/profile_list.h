@@ -2,11 +2,11 @@
  * The list of profiles, internal to serve: those in the workspace, queued jobs, and unprocessed
  * runs of the log directory.
  */
-#ifndef KYMO_SERVE_PROFILE_LIST_H
-#define KYMO_SERVE_PROFILE_LIST_H
+#ifndef KYMO_SERVE_RUNS_PROFILE_LIST_H
+#define KYMO_SERVE_RUNS_PROFILE_LIST_H
 
-#include "serve/notes.h"
-#include "serve/open_profiles.h"
+#include "serve/runs/notes.h"
+#include "serve/runs/open_profiles.h"
 
 struct profile_entry {
     char *name;

@@ -1,8 +1,8 @@
 /*
  * The internal queries on open profiles.
  */
-#include "serve/open_profiles.h"
-#include "serve/opened.h"
+#include "serve/runs/open_profiles.h"
+#include "serve/runs/opened.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,7 @@
  * The directories of links that ranks are opened as. Each server has a folder of its own for these,
  * locked, so that the next one removes what a killed one left.
  */
-#include "serve/rank_profiles.h"
+#include "serve/runs/rank_links.h"
 
 #include "report/fleet/fleet.h"
 

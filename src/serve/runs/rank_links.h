@@ -3,10 +3,10 @@
  * slashes, which those of profiles in the workspace cannot have. A rank is opened as a directory of
  * links to its files, which lies in the workspace as long as the rank is open.
  */
-#ifndef KYMO_SERVE_RANK_PROFILES_H
-#define KYMO_SERVE_RANK_PROFILES_H
+#ifndef KYMO_SERVE_RUNS_RANK_LINKS_H
+#define KYMO_SERVE_RUNS_RANK_LINKS_H
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 
 struct rank_links *rank_links_create(struct server *server);
 /* Removes what is left of the directories. */

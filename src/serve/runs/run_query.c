@@ -1,7 +1,7 @@
 /*
  * Queries on the results of a run, and their rows as JSON.
  */
-#include "serve/fleet_query.h"
+#include "serve/runs/run_query.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /*
  * Queries on the results of a run of many ranks, internal to serve.
  */
-#ifndef KYMO_SERVE_FLEET_QUERY_H
-#define KYMO_SERVE_FLEET_QUERY_H
+#ifndef KYMO_SERVE_RUNS_RUN_QUERY_H
+#define KYMO_SERVE_RUNS_RUN_QUERY_H
 
-#include "serve/subjects.h"
+#include "serve/runs/subjects.h"
 
 /* Queries on the results of the run that a request is about; they are made if need be. */
 struct run_query {

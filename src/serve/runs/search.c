@@ -1,9 +1,9 @@
 /*
  * Compiles the search query language to SQL.
  */
-#include "serve/search.h"
+#include "serve/runs/search.h"
 
-#include "serve/server.h"
+#include "serve/http/server.h"
 #include "store/tables/store.h"
 
 #include <ctype.h>

@@ -3,8 +3,8 @@
  * spaces, all of which must match: field:value (with wildcards * and ?), field~substring,
  * field<value (also > <= >=, with units), and bare words or "strings" that the name must contain.
  */
-#ifndef KYMO_SERVE_SEARCH_H
-#define KYMO_SERVE_SEARCH_H
+#ifndef KYMO_SERVE_RUNS_SEARCH_H
+#define KYMO_SERVE_RUNS_SEARCH_H
 
 #include "base/wire/wire.h"
 

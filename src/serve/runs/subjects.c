@@ -3,11 +3,11 @@
  * without slashes. A rank is named "runs/run=night/rank=3": its dataset, which is a path below the
  * log directory, its run and its number. A run is named by its dataset and its own name.
  */
-#include "serve/subjects.h"
+#include "serve/runs/subjects.h"
 
 #include "report/fleet/fleet.h"
-#include "serve/log_runs.h"
-#include "serve/rank_profiles.h"
+#include "serve/runs/log_runs.h"
+#include "serve/runs/rank_links.h"
 #include "store/tables/store.h"
 
 #include <stdlib.h>

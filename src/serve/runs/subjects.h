@@ -2,11 +2,11 @@
  * Internal to serve: what the names in a request stand for. The router resolves them once, before
  * it calls the route's handler, and releases them after it; handlers find them in request->subject.
  */
-#ifndef KYMO_SERVE_SUBJECTS_H
-#define KYMO_SERVE_SUBJECTS_H
+#ifndef KYMO_SERVE_RUNS_SUBJECTS_H
+#define KYMO_SERVE_RUNS_SUBJECTS_H
 
-#include "serve/fleet_runs.h"
-#include "serve/open_profiles.h"
+#include "serve/runs/analyses.h"
+#include "serve/runs/open_profiles.h"
 
 struct subject {
     char *name;            /* of the profile or run */

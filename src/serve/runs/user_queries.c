@@ -2,7 +2,7 @@
  * User SQL: waits for a slot, runs the query in a child process, cancels it when the client
  * disconnects.
  */
-#include "serve/queries.h"
+#include "serve/runs/user_queries.h"
 
 #include "export/export.h"
 

@@ -2,10 +2,10 @@
  * User SQL, internal to serve. Each query runs in a child process within limits.h; few run
  * concurrently, independent of the internal queries.
  */
-#ifndef KYMO_SERVE_QUERIES_H
-#define KYMO_SERVE_QUERIES_H
+#ifndef KYMO_SERVE_RUNS_USER_QUERIES_H
+#define KYMO_SERVE_RUNS_USER_QUERIES_H
 
-#include "serve/open_profiles.h"
+#include "serve/runs/open_profiles.h"
 
 struct queries *queries_create(unsigned cores);
 /* Call after the last request. */

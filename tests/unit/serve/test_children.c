@@ -1,7 +1,7 @@
 /*
  * The failure message of a child process, from its log and exit status.
  */
-#include "serve/children.h"
+#include "serve/jobs/children.h"
 #include "support.h"
 
 #include <fcntl.h>
