@@ -85,7 +85,7 @@ def test_a_capture_can_be_cancelled(server):
     ({"name": "x"}, 'missing "addresses"'), ({"addresses": "a:1"}, 'missing "name"'),
     ({"name": "x", "addresses": "nowhere"}, "'nowhere' is not an address"),
     ({"name": "x", "addresses": "--help"}, "is not an address"),
-    ({"name": "x", "addresses": "a:1", "options": "levle=1"}, "there is no option 'levle'"),
+    ({"name": "x", "addresses": "a:1", "options": "levle=1"}, "unknown option 'levle'"),
     ({"name": "x", "addresses": "a:1", "duration_ms": 0}, "at least 1"), ({"name": "x", "addresses": "a:1", "duration_ms": 10**9}, "duration_ms"),
     ({"name": "x/y", "addresses": "a:1"}, "name"), ({"name": "x", "addresses": ["a:1"]}, "a string"),
 ])  # fmt: skip
