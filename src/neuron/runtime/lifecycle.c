@@ -68,7 +68,7 @@ struct vnc *vnc_at(int64_t index)
     return index >= 0 && index < settings.row.count ? &vncs[index] : NULL;
 }
 
-/* Devices count from when they were reset, each at a time of its own. */
+/* Each device's clock counts from its own reset. */
 uint64_t vnc_clock_ns(const struct vnc *vnc, int64_t time_ns)
 {
     return (uint64_t)time_ns + (uint64_t)(vnc->logical + 1) * 1000000007;
@@ -274,7 +274,7 @@ NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info
     IN_RUNTIME(instance_info(info, instance_info_len));
 }
 
-/* Before nrt_init, what the variables say. */
+/* Before nrt_init, as the variables say. */
 static NRT_STATUS counts(uint32_t *total, uint32_t *visible)
 {
     struct settings read;

@@ -517,7 +517,7 @@ def test_without_cupti_the_program_and_the_capture_of_the_host_go_on(kymo, machi
 
 
 @pytest.mark.parametrize("function, sentence, lost", [
-    ("cuptiActivityEnable(38)=21", "CUPTI does not record synchronisation: MOCK_ERROR_21", 0),
+    ("cuptiActivityEnable(38)=21", "CUPTI does not record synchronization: MOCK_ERROR_21", 0),
     ("cuptiEnableCallback=7", "nodes of CUDA graphs have no names: CUPTI does not report them: MOCK_ERROR_7", 0),
     ("cuptiActivityGetNumDroppedRecords=3", None, 0),
     ("cuptiActivitySetAttribute=1", None, 0),

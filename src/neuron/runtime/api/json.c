@@ -143,6 +143,7 @@ static void json_value(struct json *json, const struct rings_event *event, unsig
     }
 }
 
+/* The members of an event as Neuron's runtime writes them; its readers depend on these names. */
 void trace_json_event(struct json *json, const struct rings_event *event, uint32_t ring)
 {
     static const char *const phases[] = {[TRACE_POINT] = "",
