@@ -72,6 +72,8 @@ static struct finding *finding_of(struct analysis *analysis, const struct device
     return array_push(&analysis->findings);
 }
 
+/* Texts are copied into the analysis, which outlives the device's. With several cores the text
+ * begins with the one it is about. */
 static void add_finding(struct session *session, const struct device_core *core, bool is_one,
                         const struct device_finding *from, size_t own)
 {

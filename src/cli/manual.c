@@ -26,21 +26,21 @@ static const struct entry variables[] = {
     {"INFLUX_HOST", " view ", "URL of the InfluxDB server"},
     {"INFLUX_ORG", " view ", "organization on that server"},
     {"INFLUX_TOKEN", " view ", "access token for that server"},
-    {"KYMO_CUPTI", " inspect ", "libcupti to load instead of the one the command's CUDA has"},
+    {"KYMO_CUPTI", " inspect ", "libcupti to load instead of that of the command's CUDA"},
     {"KYMO_DUCKDB", " view serve info sql stats convert fleet ",
      "DuckDB library to load instead of the installed one"},
-    {"KYMO_GPU_DETAIL", " inspect ", "as --gpu-detail; so for the other options of GPUs"},
-    {"KYMO_HLO", " inspect ", "1: as --hlo"},
+    {"KYMO_GPU_DETAIL", " inspect ", "same as --gpu-detail; other GPU options have variables, too"},
+    {"KYMO_HLO", " inspect ", "1: same as --hlo"},
     {"KYMO_INSTANCE_ID", " inspect ", "name of the machine in captures (default: host name)"},
     {"KYMO_LEVEL", " inspect ", "how much annotations record, 0 (nothing) to 3 (everything)"},
     {"KYMO_LIBRARY_DIR", " inspect ",
      "directory of the recording libraries (default: as installed)"},
     {"KYMO_NEURON_COMPUTE", " capture nccom-test ",
-     "0: NeuronCores in software take their time, but do not compute"},
+     "0: simulate the timing of NeuronCores without computing"},
     {"KYMO_NEURON_INSTANCE", " capture nccom-test neff ",
      "instance type whose NeuronCores are simulated (default: trn1.32xlarge)"},
-    {"KYMO_NEURON_JOB_KEY", " capture ", "what the workers of all nodes know and strangers do not"},
-    {"KYMO_NEURON_NODE", " capture ", "name of this node, so that several can be on one machine"},
+    {"KYMO_NEURON_JOB_KEY", " capture ", "secret shared by the workers of all nodes"},
+    {"KYMO_NEURON_NODE", " capture ", "name of this node, to run several nodes on one machine"},
     {"KYMO_PYTHON", " fleet ", "Python that has pyspark, for --engine (default: python3)"},
     {"KYMO_TOKEN", " view serve ", "access token of the server; see --token"},
     {"LD_PRELOAD", " inspect ", "kept; the library of Kymo is prepended"},
@@ -52,28 +52,29 @@ static const struct entry variables[] = {
     {"NEURON_RT_ROOT_COMM_ID", " capture nccom-test ",
      "address:port at the node of worker 0, where workers of several nodes find each other"},
     {"NEURON_RT_VISIBLE_CORES", " capture nccom-test ", "which cores to use, such as 0-3"},
-    {"NO_COLOR", ALL_COMMANDS, "if set, no colours on terminals"},
+    {"NO_COLOR", ALL_COMMANDS, "if set, no colors on terminals"},
     {"NVTX_INJECTION64_PATH", " inspect ",
      "set to the library of Kymo that records NVTX, unless it is set"},
     {"PYTHONPATH", " inspect ",
      "kept; with --torch-ops, a folder of Kymo's is prepended, whose sitecustomize also runs "
      "yours"},
     {"RANK", " inspect ",
-     "rank of the command in its job, with WORLD_SIZE, which the capture keeps; also those of Open "
-     "MPI, PMI, JAX (JAX_PROCESS_ID) and Slurm (SLURM_PROCID)"},
+     "rank of the command in its job, with WORLD_SIZE; stored in the capture. The variables of "
+     "Open "
+     "MPI, PMI, JAX (JAX_PROCESS_ID) and Slurm (SLURM_PROCID) are read, too"},
     {"TMPDIR", ALL_COMMANDS,
      "directory for temporary files of large captures (default: /var/tmp), and for logs of "
      "nccom-test (default: /tmp)"},
     {"XDG_DATA_HOME", " view serve sql stats timeline ",
      "contains the workspace, kymo (default: ~/.local/share)"},
-    {"XLA_FLAGS", " inspect ", "of the command; --hlo adds --xla_dump_to, unless it is there"},
+    {"XLA_FLAGS", " inspect ", "the command's flags; --hlo adds --xla_dump_to unless it is there"},
 };
 
 static const struct entry files[] = {
     {"./output", " inspect ",
      "default of --output-dir: a directory per process, named by host and process id"},
     {"~/.local/share/kymo", " view serve sql stats timeline ",
-     "default of --data-path: profiles in profiles/global, favourites and markers in notes"},
+     "default of --data-path: profiles in profiles/global, favorites and markers in notes"},
 };
 
 /* Escapes a character so that it is printed literally and can be copied from the page. */
@@ -263,9 +264,11 @@ static void put_see_also(struct output *out, const struct tool *tool, const char
 struct page {
     const struct tool *tool;
     struct output *out;
-    bool is_tool; /* of a command under the name of the tool that it is */
+    bool is_tool; /* page of a command under its own name as a tool */
 };
 
+/* Called by options_visit with the command's table of options, which is valid only during the call.
+ */
 static void put_command(const struct command *command, const struct option *options, size_t count,
                         void *context)
 {
@@ -292,12 +295,13 @@ static void put_command(const struct command *command, const struct option *opti
     put_see_also(out, page->tool, page->is_tool ? "" : command->name);
 }
 
+/* The page of the program itself: commands are listed, their options have pages of their own. */
 static void put_program(const struct tool *tool, struct output *out)
 {
     put_head(out, "kymo", "Profiler for machine learning on accelerators");
     output_text(out, ".SH SYNOPSIS\n\\fBkymo\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
     put_paragraphs(out, "Kymo records programs, their runtimes and devices, reads recordings of "
-                        "other profilers, analyses them, and shows the results: as a summary, as "
+                        "other profilers, analyzes them, and shows the results: as a summary, as "
                         "tables for SQL, and as a web page with a timeline.\n\n"
                         "Programs are recorded with kymo inspect, or record themselves with "
                         "kymo/kymo.h and -lkymo. kymo view processes a capture and shows it.");
@@ -352,6 +356,8 @@ static bool write_command(const struct tool *tool, const struct command *command
     return output_commit(&out, err);
 }
 
+/* Called by the build. nccom-test and xprof also get a page under their own names, which are
+ * programs once installed. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err)
 {
     struct output out;

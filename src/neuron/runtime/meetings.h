@@ -22,8 +22,8 @@ struct meeting {
     struct meeting_id id;
     uint32_t expected, arrived;
     uint32_t local;  /* of those that arrived, in this process */
-    uint32_t inside; /* of those, who have not left yet */
-    uint32_t left;   /* of those, who need the inputs no longer */
+    uint32_t inside; /* of those, still there */
+    uint32_t left;   /* of those, no longer in need of the inputs */
     uint64_t size, latest;
     bool has_failed;
     const uint8_t **inputs;

@@ -548,8 +548,8 @@ _kymo.stop()
     clean = run_python(interpreter, program, code=None)
     lines = clean.splitlines()
     assert lines[:3] == ["RuntimeError | no capture is running"] * 3
-    assert lines[3] == "ValueError | level is from 0 to 3, not 4"
-    assert lines[4].startswith("ValueError | max_events is from 1 to")
+    assert lines[3] == "ValueError | level must be from 0 to 3, not 4"
+    assert lines[4].startswith("ValueError | max_events must be from 1 to")
     assert lines[5] == "FileNotFoundError | [Errno 2] No such file or directory: b'/proc/none'"
     assert lines[6] == "RuntimeError | a capture is running already"
     assert lines[7].startswith("ValueError | level must be 1") and lines[8] == "ValueError | min_duration_us must not be negative"

@@ -56,7 +56,7 @@ def test_what_some_hosts_sent_is_a_profile_with_a_reason(server):
     wait_until(lambda: server.ask("GET", "profiles/part").json.get("reason"))
     entry = server.get("profiles/part")
     assert entry["status"] == "ready" and entry["events"] > 100
-    assert entry["reason"] == "1 of 2 hosts failed; the profile has the other"
+    assert entry["reason"] == "1 of 2 hosts failed; the session has the other"
 
 
 def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server):
