@@ -11,7 +11,8 @@ static int recover(int count, char **arguments);
 
 const struct command command_recover = {
     .name = "recover",
-    .summary = "Convert a killed program's recording into session files (optional).",
+    .summary = "Convert a killed program's recording into session files (optional; view reads it "
+               "directly).",
     .about = "A killed program leaves its recording in the directory rings/. This command converts "
              "it into the session files that the program would have written, and then removes "
              "rings/. It is optional: kymo view and other commands read rings/ directly, without "

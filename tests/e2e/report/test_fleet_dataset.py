@@ -360,7 +360,7 @@ def test_add_that_is_killed_takes_its_processes_with_it(kymo, tmp_path):
 
 def test_what_cannot_be_added_says_why(kymo, tmp_path):
     d = tmp_path / "d"
-    assert "give its number with --rank" in kymo.refuses("fleet", "add", d, KINETO / "amd_mi250.json.gz")
+    assert "give the number with --rank" in kymo.refuses("fleet", "add", d, KINETO / "amd_mi250.json.gz")
     shutil.copy(KINETO / "amd_mi250.json.gz", tmp_path / "run_Rank-12.json.gz")
     assert "Rank 12 of run" in kymo.ok("fleet", "add", d, tmp_path / "run_Rank-12.json.gz")
     assert "--rank takes a single capture, not 2" in kymo.refuses("fleet", "add", d, *RANKS, "--rank", 1, code=2)
