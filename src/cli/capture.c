@@ -18,25 +18,27 @@ const struct command command_capture = {
     .about =
         "Executes a NEFF with the given inputs, NumPy's .npy files or raw bytes, and writes a "
         "device profile of each profiled execution. Inputs that are not given are zero. "
-        "Collectives run with one worker for each rank, each a process with a core of its own. "
-        "Workers may be on several nodes: capture runs on each, with the same number of workers in "
-        "all and the same NEURON_RT_ROOT_COMM_ID, address:port at the node of worker 0.\n\n"
+        "Collectives run with one worker per rank, each a process with its own core. "
+        "Workers may be on several nodes: run capture on each node, with the same total number of "
+        "workers and the same NEURON_RT_ROOT_COMM_ID (address:port on the node of worker 0).\n\n"
         "With several workers, profiles are named profile_rank_R.ntff; with several executions, "
         "profile_exec_N.ntff or profile_rank_R_exec_N.ntff. Outputs are saved in the current "
-        "directory, named after the output, from the second execution on with its number at the "
+        "directory, named after the output; from the second execution on, its number is at the "
         "end.\n\n"
-        "Programs run on NeuronCores in software (variable KYMO_NEURON_INSTANCE: which; "
-        "KYMO_NEURON_COMPUTE=0: timing without arithmetic), or on those of another runtime library "
+        "Programs run on NeuronCores in software (KYMO_NEURON_INSTANCE selects which; "
+        "KYMO_NEURON_COMPUTE=0 simulates timing without arithmetic), or on those of another "
+        "runtime library "
         "(--runtime).\n\n"
-        "With --connect, profiles are taken of programs that run and serve a profiler: those with "
-        "jax.profiler.start_server or kymo_serve. All hosts begin at the same time and become one "
+        "With --connect, running programs that serve a profiler (jax.profiler.start_server or "
+        "kymo_serve) are profiled. All hosts start at the same time and become one "
         "session, DIR/plugins/profile/RUN/HOST_PORT.xplane.pb, which kymo view and XProf open; RUN "
-        "is the time, and the session's directory is printed. Where hosts fail, the profiles of "
-        "the others are kept, each failure is named and the exit code is 1. Ctrl-C ends the "
+        "is the time, and the session's directory is printed. If hosts fail, the profiles of "
+        "the others are kept, each failure is reported and the exit code is 1. Ctrl-C ends the "
         "capture early and keeps what was recorded.\n\n"
         "Options of --connect: host_tracer_level (0 to 3, default 2), device_tracer_level (default "
         "1), python_tracer_level (0 or 1, default 0), enable_hlo_proto, include_dataset_ops, "
-        "host_traceme_filter_mask, delay_ms (until all begin; default 3000 with several hosts), "
+        "host_traceme_filter_mask, delay_ms (until all hosts start; default 3000 with several "
+        "hosts), "
         "session_id (the name of the run), override_hostnames (a name for the file of each host), "
         "use_system_hostname, tracemark_lower, tracemark_upper, gpu_* of XLA's tracer and tpu_*.",
     .usage = "[options] [NAME FILE]...",
@@ -79,7 +81,7 @@ static int usage(const char *format, const char *word)
 
 /* ---- Inputs -------------------------------------------------------------------------------- */
 
-/* What --multi-input has: its text, and the inputs of each line, which point into it. */
+/* The file of --multi-input: its text, and the inputs of each line, which point into it. */
 struct input_lines {
     char *text;
     ARRAY(struct runner_inputs) lines;
@@ -153,7 +155,7 @@ static int take_choices(struct arguments *given)
         char *end;
         run->profile_rank = (int64_t)strtoul(given->profile_id, &end, 10);
         if (*end || end == given->profile_id || *given->profile_id == '-')
-            return usage("--collectives-profile-id is all or the number of a worker, not %s",
+            return usage("--collectives-profile-id must be all or the number of a worker, not %s",
                          given->profile_id);
     }
     if (!run->session_file)
@@ -203,6 +205,8 @@ static int print_types(const char *library)
     return finish_printing();
 }
 
+/* Inputs of --multi-input point into the file's text, which is therefore freed only after the run.
+ */
 static int run(struct arguments *given, const char **operands, size_t count)
 {
     struct error err;
@@ -212,7 +216,7 @@ static int run(struct arguments *given, const char **operands, size_t count)
     if (result != EXIT_DONE)
         return result;
     if (given->multi_input && count > 0)
-        return usage("inputs are given by --multi-input or as operands, not both%s", "");
+        return usage("give inputs with --multi-input or as operands, not both%s", "");
     if (count % 2 != 0)
         return usage("input %s has no file", operands[count - 1]);
     struct input_lines inputs = {0};
@@ -234,7 +238,7 @@ static int run(struct arguments *given, const char **operands, size_t count)
     return finish_printing();
 }
 
-/* Whether an option has another value than it had before options were read. */
+/* Whether an option was given: its value differs from the default. */
 static bool is_set(const struct option *option, const struct arguments *given,
                    const struct arguments *before)
 {
@@ -246,7 +250,7 @@ static bool is_set(const struct option *option, const struct arguments *given,
     return memcmp((const char *)given + offset, (const char *)before + offset, size) != 0;
 }
 
-/* The options of one kind of capture are not for the other. LOG_LEVEL_OPTION, the last, is for
+/* Options of one kind of capture are refused for the other. LOG_LEVEL_OPTION, the last, is for
  * both. */
 static int check_kind(const struct option *table, size_t count, const struct arguments *given,
                       const struct arguments *before, size_t operand_count)
@@ -254,8 +258,8 @@ static int check_kind(const struct option *table, size_t count, const struct arg
     bool is_remote = given->connect.addresses;
     for (size_t i = 0; i + 1 < count; i++)
         if ((i < CONNECT_OPTION_COUNT) != is_remote && is_set(&table[i], given, before)) {
-            fprintf(stderr, "%s: --%s is %s --connect\n", command_title(&command_capture),
-                    table[i].name, is_remote ? "not for" : "only for");
+            fprintf(stderr, "%s: --%s %s --connect\n", command_title(&command_capture),
+                    table[i].name, is_remote ? "cannot be used with" : "requires");
             return EXIT_USAGE;
         }
     return is_remote && operand_count > 0 ? usage("--connect takes no inputs%s", "") : EXIT_DONE;
@@ -272,6 +276,8 @@ static int run_kind(struct arguments *given, const char **operands, size_t count
     return run(given, operands, count);
 }
 
+/* One command for two kinds of captures; `before` has the defaults, to find options that are given
+ * but belong to the other kind. */
 static int capture(int count, char **arguments)
 {
     static const char *const types[] = {"profile", "systrace", NULL};
@@ -294,24 +300,27 @@ static int capture(int count, char **arguments)
         CONNECT_OPTIONS(given.connect),
         {"neff", 'n', OPTION_TEXT, &run_options->neff, "FILE", "NEFF (default: file.neff)", NULL},
         {"session-file", 's', OPTION_TEXT, &run_options->session_file, "FILE",
-         "profile to write (default: profile.ntff; of a system trace systrace.json)", NULL},
-        {"num-exec", 0, OPTION_NUMBER, &given.executions, "N", "executions (default: 1)", NULL},
+         "profile to write (default: profile.ntff, or systrace.json for a system trace)", NULL},
+        {"num-exec", 0, OPTION_NUMBER, &given.executions, "N", "number of executions (default: 1)",
+         NULL},
         {"profile-nth-exec", 0, OPTION_NUMBER, &given.nth, "N",
-         "profile every Nth execution, 0: none (default: 1)", NULL},
+         "profile every Nth execution, 0 for none (default: 1)", NULL},
         {"capture-type", 't', OPTION_CHOICE, &given.type, "TYPE",
          "device profiles or the runtime's system trace (default: profile)", types},
         {"exec-mode", 0, OPTION_CHOICE, &given.mode, "MODE",
-         "wait for each execution, queue all and wait, or queue and wait for each (default: sync)",
+         "sync waits for each execution, async queues all and then waits, async-wait queues and "
+         "waits for each (default: sync)",
          modes},
         {"ignore-exec-errors", 0, OPTION_FLAG, &run_options->ignore_errors, NULL,
-         "go on after executions that fail", NULL},
-        {"disable-profile", 0, OPTION_FLAG, &given.disable_profile, NULL, "execute only", NULL},
+         "continue after failed executions", NULL},
+        {"disable-profile", 0, OPTION_FLAG, &given.disable_profile, NULL,
+         "execute without profiling", NULL},
         {"enable-dge-notifs", 0, OPTION_FLAG, &run_options->dge_notifications, NULL,
          "profile transfers of dynamic DMA as well", NULL},
         {"single-io", 0, OPTION_FLAG, &run_options->single_io, NULL,
-         "one buffer for all inputs and outputs: right times, wrong outputs", NULL},
+         "share one buffer among all inputs and outputs: timings are right, outputs are not", NULL},
         {"single-io-threshold", 0, OPTION_NUMBER, &given.threshold, "BYTES",
-         "tensors up to this size keep a buffer of their own (default: 0)", NULL},
+         "with --single-io: tensors up to this size keep their own buffer (default: 0)", NULL},
         {"save-output", 0, OPTION_FLAG, &run_options->save_raw, NULL, "save outputs as raw bytes",
          NULL},
         {"save-output-npy", 0, OPTION_FLAG, &run_options->save_npy, NULL, "save outputs as .npy",
@@ -323,7 +332,7 @@ static int capture(int count, char **arguments)
         {"write-tensors-per-exec", 0, OPTION_CHOICE, &given.rewrite, "WHICH",
          "inputs to write again before each execution (default: none)", rewrites},
         {"io-from", 0, OPTION_CHOICE, &given.io_from, "SOURCE",
-         "what tells names and sizes of inputs and outputs (default: runtime)", sources},
+         "where tensor names and sizes come from (default: runtime)", sources},
         {"collectives-workers-per-node", 'r', OPTION_NUMBER, &given.per_node, "N",
          "workers on this node (default: as many as the NEFF needs)", NULL},
         {"collectives-worker-count", 0, OPTION_NUMBER, &given.count, "N",
@@ -333,7 +342,7 @@ static int capture(int count, char **arguments)
         {"collectives-profile-id", 'i', OPTION_TEXT, &given.profile_id, "WORKER",
          "worker to profile (default: all)", NULL},
         {"multi-input", 'm', OPTION_TEXT, &given.multi_input, "FILE",
-         "a line of NAME FILE pairs for each worker of this node, or of all", NULL},
+         "file with a line of NAME FILE pairs for each worker of this node, or of all nodes", NULL},
         {"systrace-get-event-types", 0, OPTION_FLAG, &given.lists_types, NULL,
          "print the runtime's event types", NULL},
         {"systrace-event-filter", 0, OPTION_LIST, &given.filter_list, "TYPE",

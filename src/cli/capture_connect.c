@@ -15,7 +15,7 @@
 enum { MAX_RETRIES = 100 };
 #define MAX_DURATION_MS ((unsigned long)7 * 24 * 3600 * 1000)
 
-/* What the progress is told from. */
+/* The state that progress is computed from. */
 struct watch {
     const struct connect_options *options;
     int64_t start_ms;
@@ -23,7 +23,7 @@ struct watch {
     unsigned reported; /* percent */
 };
 
-/* Recording takes the time it takes; then hosts finish one after another. */
+/* Recording takes a known time; then hosts finish one after another. */
 static void report(struct watch *watch, size_t finished, size_t hosts)
 {
     int64_t passed_ms = clock_monotonic_ms() - watch->start_ms;
@@ -53,7 +53,7 @@ static bool on_tick(void *context, size_t finished, size_t hosts, uint64_t bytes
         watch->is_ending = true;
         if (watch->is_shown)
             fprintf(stderr, "\n");
-        log_info("ending the capture; once more to give up");
+        log_info("ending the capture; press Ctrl-C again to give up");
     }
     return !watch->is_ending;
 }
@@ -73,7 +73,7 @@ static void print_session(const struct remote_session *session)
     if (kept > 0)
         printf("%s\n", session->directory);
     if (session->failed > 0 && kept > 0)
-        log_fatal("%zu of %zu hosts failed; the profile has the other%s", session->failed,
+        log_fatal("%zu of %zu hosts failed; the session has the other%s", session->failed,
                   session->hosts.count, kept == 1 ? "" : "s");
     else if (session->hosts.count > 1)
         log_fatal("nothing was captured: all %zu hosts failed", session->hosts.count);
@@ -92,19 +92,21 @@ static int check(const struct connect_options *options, const struct remote_opti
 {
     struct error err;
     if (options->duration_ms == 0 || options->duration_ms > MAX_DURATION_MS)
-        return wrong("--duration-ms must be from 1 to a week, 604800000");
+        return wrong("--duration-ms must be from 1 to 604800000 (a week)");
     if (options->timeout_s > MAX_DURATION_MS / 1000)
-        return wrong("--timeout is at most a week, 604800");
+        return wrong("--timeout must be at most 604800 (a week)");
     if (options->timeout_s > 0 && options->timeout_s * 1000 <= options->duration_ms)
-        return wrong("--timeout is not longer than --duration-ms");
+        return wrong("--timeout must be longer than --duration-ms");
     if (options->retries > MAX_RETRIES)
-        return wrong("--retries is at most 100");
+        return wrong("--retries must be at most 100");
     if (options->progress_fd != ULONG_MAX &&
         (options->progress_fd > INT_MAX || fcntl((int)options->progress_fd, F_GETFD) < 0))
         return wrong("--progress-fd is not an open file descriptor");
     return remote_check(remote, &err) ? EXIT_DONE : wrong(err.text);
 }
 
+/* Profiles of hosts that answered are kept and printed even if others failed; the exit code tells.
+ * The first Ctrl-C ends the capture, the second the program. */
 int capture_connect(const struct connect_options *options)
 {
     struct error err;

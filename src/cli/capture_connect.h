@@ -49,19 +49,19 @@ struct connect_options {
          OPTION_NUMBER,                                                                            \
          &(connect).timeout_s,                                                                     \
          "S",                                                                                      \
-         "with --connect: how long to wait for answers (default: the duration and 120 s, or "      \
-         "twice it)",                                                                              \
+         "with --connect: how long to wait for answers (default: the duration plus 120 s, or "     \
+         "twice the duration)",                                                                    \
          NULL},                                                                                    \
         {"retries",                                                                                \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &(connect).retries,                                                                       \
          "N",                                                                                      \
-         "with --connect: further attempts with hosts that are busy or not there (default: 3)",    \
+         "with --connect: retries for hosts that are busy or unreachable (default: 3)",            \
          NULL},                                                                                    \
     {                                                                                              \
         "progress-fd", 0, OPTION_NUMBER, &(connect).progress_fd, "FD",                             \
-            "with --connect: write lines with the percentage done to this descriptor", NULL        \
+            "with --connect: write progress in percent to this file descriptor", NULL              \
     }
 enum { CONNECT_OPTION_COUNT = 7 };
 

@@ -1,6 +1,6 @@
 /*
- * cli: the command line, one file per subcommand. Only here and in serve messages are printed; only
- * here exit codes are chosen.
+ * cli: the command line, one file per subcommand. Only cli and serve print messages; only cli
+ * chooses exit codes.
  */
 #ifndef KYMO_CLI_CLI_H
 #define KYMO_CLI_CLI_H
@@ -46,7 +46,7 @@ extern const char *log_level;
         &log_level,  "LEVEL", "which messages to print (default: info)",                           \
         log_levels}
 
-/* Options of commands that read captures, for what makes more of a capture than others. */
+/* Limits of commands that read captures, for captures that need more than most. */
 extern unsigned long scratch_limit_gib; /* 0: by the size of the capture */
 #define LIMIT_OPTIONS                                                                              \
     {"scratch-limit",                                                                              \
@@ -54,18 +54,19 @@ extern unsigned long scratch_limit_gib; /* 0: by the size of the capture */
      OPTION_NUMBER,                                                                                \
      &scratch_limit_gib,                                                                           \
      "GIB",                                                                                        \
-     "temporary data at most (default: 1 GiB and 32 times the unpacked capture)",                  \
+     "limit of temporary data (default: 1 GiB plus 32 times the unpacked capture)",                \
      NULL},                                                                                        \
         {"track-limit",                                                                            \
          0,                                                                                        \
          OPTION_NUMBER,                                                                            \
          &catalog_limits.tracks,                                                                   \
          "N",                                                                                      \
-         "lines, planes and threads of a file at most (default: 100000 and one per 32 bytes)",     \
+         "limit of lines, planes and threads of a file (default: 100000 plus one per 32 bytes)",   \
          NULL},                                                                                    \
     {                                                                                              \
         "name-limit", 0, OPTION_NUMBER, &catalog_limits.names, "N",                                \
-            "names and event types of a file at most (default: 1000000 and one per 2 bytes)", NULL \
+            "limit of names and event types of a file (default: 1000000 plus one per 2 bytes)",    \
+            NULL                                                                                   \
     }
 /* Applies them; before a capture is read. */
 void limit_memory(void);
@@ -87,7 +88,7 @@ void limit_memory(void);
             NULL                                                                                   \
     }
 
-/* An option of the program that a command stands for, and why it has it not. */
+/* An option of the emulated tool that is refused, and why. */
 struct refusal {
     const char *option, *reason;
 };
@@ -190,11 +191,11 @@ int finish_printing(void);
 
 /* Prints "did you mean" if one of the candidates is similar to the word. */
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix);
-/* Which of the actions of a command a word is; `count`, with a message, if it is none. */
+/* The action of a command that a word names; `count`, after a message, if it names none. */
 size_t find_action(const struct command *command, const char *word, const char *const *actions,
                    size_t count);
 
-/* An opened and analysed capture. */
+/* An opened and analyzed capture. */
 struct session {
     struct capture capture;
     struct pool *pool;
@@ -202,8 +203,8 @@ struct session {
     struct analysis analysis;
 };
 
-/* Asks the tables of a profile: one of the workspace or another directory of tables, or what is
- * made of a capture for the time being. Returns the exit code, with a message on failure. */
+/* Asks the tables of a profile: one of the workspace, another directory of tables, or temporary
+ * tables of a capture. Returns the exit code, with a message on failure. */
 struct tables_call {
     const char *place, *data_path;
     const char *query; /* the only one that will be run; NULL: any */
@@ -214,7 +215,7 @@ struct tables_call {
     void *context;
 };
 int on_tables(const struct tables_call *call);
-/* The same, for what writes an answer. */
+/* The same, for commands that write an answer. */
 struct profile_call {
     const char *place, *data_path;
     const char *file;  /* output; NULL: standard output */
@@ -248,17 +249,18 @@ bool choice_find(struct capture *capture, const char *path, const struct choice 
 bool session_open(struct session *session, const char *path, unsigned long jobs);
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice);
-/* Adds what is found on devices (NTFF) to the findings of the capture. */
+/* Adds the findings of device profiles (NTFF) to those of the capture. */
 void session_find_on_devices(struct session *session, const char *nki_source_root);
 void session_close(struct session *session);
 
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */
 int print_neff(const char *path, bool json);
 int print_ntff(const char *path, bool json);
-/* Says on standard error what of a device profile is missing. */
+/* Reports missing parts of a device profile on standard error. */
 void warn_of_losses(const struct device_analysis *analysis, const char *path);
 
-/* Whether a directory given by an option is there; NULL is. Prints what is wrong. */
+/* Whether a directory given by an option exists (NULL counts as existing). Prints a message if not.
+ */
 bool is_source_root(const struct command *command, const char *option, const char *path);
 
 /* Text style for standard output, or for a file if to_file. */
@@ -267,7 +269,7 @@ struct text_style style_for(bool to_file, size_t top);
 void print_error(const struct error *err);
 /* Prints what could not be imported. */
 void print_warnings(const struct capture *capture);
-/* Says how many events a capture dropped, if any; to be called before anything else is printed. */
+/* Reports how many events a capture dropped, if any; called before anything else is printed. */
 void warn_of_drops(struct drops drops);
 /* Prints what was recovered and what was not; true if everything was. */
 bool print_recovered(const recovered_list *list, enum log_level failure);
@@ -329,7 +331,7 @@ struct serving {
          OPTION_FLAG,                                                                              \
          &(serving).allows_capture,                                                                \
          NULL,                                                                                     \
-         "let users have this server connect to profilers, also on non-loopback addresses",        \
+         "let users start captures that connect to profilers, even on non-loopback addresses",     \
          NULL},                                                                                    \
         {"upload-limit",                                                                           \
          0,                                                                                        \
@@ -357,7 +359,7 @@ struct serving {
          OPTION_NUMBER,                                                                            \
          &(serving).output_mib,                                                                    \
          "MIB",                                                                                    \
-         "how much processing a capture may write; 0 for no limit (default: 262144)",              \
+         "how much data processing a capture may write; 0 for no limit (default: 262144)",         \
          NULL},                                                                                    \
     {                                                                                              \
         "framework-source-root", 0, OPTION_TEXT, &(serving).source_root, "DIR",                    \

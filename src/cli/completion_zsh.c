@@ -105,6 +105,7 @@ static void put_command(const struct command *command, const struct option *opti
     output_text(out, " ;;\n");
 }
 
+/* Descriptions come from the same tables as the help, so that they cannot disagree. */
 void completion_zsh(const struct tool *tool, struct output *out)
 {
     output_text(out, "#compdef kymo");

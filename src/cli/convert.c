@@ -157,6 +157,8 @@ static bool has_input(const struct capture *capture, const char *directory)
     return is_input;
 }
 
+/* XProf shows every run it finds: a conversion that fails removes the directories it made. Output
+ * must not replace its own input. */
 static bool convert_to_session(struct opened *opened, const struct convert_options *options,
                                struct error *err)
 {
@@ -205,6 +207,7 @@ static int check_out(const char *out)
     return EXIT_USAGE;
 }
 
+/* The output's name decides: *.xplane.pb is a file, anything else a log directory. */
 static int convert(int count, char **arguments)
 {
     struct convert_options options = {0};
@@ -213,12 +216,12 @@ static int convert(int count, char **arguments)
         LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,
         {"merge", 0, OPTION_TEXT, &options.other, "FILE",
-         "write this XPlane file of the same process and time, such as of jaxlib's profiler, as "
-         "one with a recording; the output is a single file",
+         "merge this XPlane file, recorded in the same process at the same time (for example by "
+         "jaxlib's profiler), into the output, a single file",
          NULL},
         {"epoch-times", 0, OPTION_FLAG, &options.is_plugin, NULL,
-         "write times of the clock and no plane of the environment, as XLA's profiler takes them "
-         "from a plug-in; the output is a single file",
+         "write absolute times and no environment plane, as XLA's profiler expects from a "
+         "plug-in; the output is a single file",
          NULL},
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N", "threads to use (default: all cores)",
          NULL},

@@ -65,7 +65,8 @@ static struct finding *finding_of(struct analysis *analysis, const struct findin
     return array_push(&analysis->findings);
 }
 
-/* The capture's findings outlive those of its cores: texts are copied. */
+/* Texts are copied into the analysis, which outlives the device's. With several cores the text
+ * begins with the one it is about. */
 static void add_finding(struct session *session, const struct device_core *core, bool is_one,
                         const struct finding *from, size_t own)
 {

@@ -14,23 +14,22 @@ const struct command command_diff = {
     .name = "diff",
     .summary = "Compare two profiles or runs: steps, operators, kernels, collectives, ranks.",
     .about =
-        "Tells what changed from profile A to profile B and what explains the change of the step "
+        "Shows what changed from profile A to profile B and what explains the change in step "
         "time. A and B are names in the workspace, directories of Parquet files, or captures of "
         "any format that kymo view reads; or both are runs of many ranks, DATASET/RUN, or DATASET "
-        "if it has one run (kymo fleet list tells them). Times are means per step and device where "
-        "both have "
-        "steps, without steps of warming up at the start, otherwise sums over the captures. A "
+        "if it has one run (kymo fleet list lists them). Times are means per step and device if "
+        "both have steps, excluding warm-up steps, otherwise sums over the captures. A "
         "change counts if it is significant over the steps (Mann-Whitney U test; Welch's t-test "
         "for fewer than eight steps), corrected for the number of rows (Benjamini-Hochberg, "
         "5 %).\n\n"
         "Rows are matched by name, layer and shape; those left over without their shapes, then "
         "by names without template arguments, hashes and tuning suffixes.\n\n"
-        "Of runs, times are means over the devices of all ranks. Ranks and machines are compared "
-        "by what they take longer than the median rank for their own work. A change must also be "
-        "more than equal runs differ by: 1 %, of ranks 2 %.\n\n"
+        "For runs, times are means over the devices of all ranks. Ranks and machines are compared "
+        "by how much longer than the median rank they take for their own work. A change must also "
+        "exceed the difference between equal runs: 1 %, for ranks 2 %.\n\n"
         "With --fail-above the exit status is 1 if the step time of B is significantly longer "
-        "than that of A by more than PERCENT, or if that cannot be told as one of them has too few "
-        "steps; else 0.",
+        "than that of A by more than PERCENT, or if that cannot be decided because one of them has "
+        "too few steps; otherwise 0.",
     .usage = "[options] PROFILE|PATH|DATASET/RUN PROFILE|PATH|DATASET/RUN",
     .examples =
         (const char *const[]){
@@ -80,10 +79,10 @@ static bool read_percent(struct diff_call *call)
     return false;
 }
 
-/* What is compared: a profile, a capture, or a run of a dataset. */
+/* One side of a comparison: a profile, a capture, or a run of a dataset. */
 struct compared {
     const char *place;
-    char *dataset, *run; /* NULL: no run */
+    char *dataset, *run; /* NULL: not a run */
     struct diff_side *side;
 };
 
@@ -211,6 +210,7 @@ static int compare(const struct diff_call *call, const char *const places[2])
     return result;
 }
 
+/* Exit codes are an interface here: scripts depend on --fail-above. */
 static int diff(int count, char **arguments)
 {
     struct diff_call call = {.format = formats[0], .top = NOT_GIVEN};

@@ -13,22 +13,22 @@ const struct command command_fleet = {
     .about =
         "A dataset is a directory with the tables of many profiles, one of each rank of a run, as "
         "Parquet files: TABLE/run=RUN/instance=INSTANCE/rank=RANK/part-0.parquet. DuckDB, Spark, "
-        "pandas, ClickHouse and others read it as it lies.\n\n"
-        "add processes captures, each the capture of a rank, and adds their tables. Of a directory "
-        "each file is a rank. Ranks can be added at any time, by several machines at once; a rank "
-        "is there as a whole or not at all. The number of the rank is found in the capture, or in "
+        "pandas, ClickHouse and others read it as it is.\n\n"
+        "add processes captures, one per rank, and adds their tables. In a directory, each file "
+        "is a rank. Ranks can be added at any time, by several machines at once; a rank "
+        "is added completely or not at all. The number of the rank is found in the capture, or in "
         "the name of its file (rank-3), or given by --rank.\n\n"
         "list prints the ranks, remove removes those of a run or one of them. sql runs a query "
         "over the tables of all ranks, which have the columns run, instance and rank besides "
         "their own; without a query it lists the tables, \"-\" reads the query from standard "
         "input.\n\n"
-        "report compares the ranks of a run: who is slow, since when and why, what the others lose "
+        "report compares the ranks of a run: which is slow, since when and why, what the others "
+        "lose "
         "by waiting, collectives and their bandwidths, clocks of machines, the critical path of "
-        "steps and what they would take with a change. Ranks with a file that cannot be read are "
-        "left "
-        "out and named. Results are kept in the dataset "
-        "(_analysis), or in the workspace where that is read-only, and made again when ranks come "
-        "or go. queries prints the SQL of all this as JSON.",
+        "steps and how long they would take with a change. Ranks with unreadable files are left "
+        "out; a warning names them. Results are kept in the dataset (_analysis), or in the "
+        "workspace if the dataset is read-only, and updated when ranks are added or removed. "
+        "queries prints the SQL of all this as JSON.",
     .usage = "add|list|remove|sql|report|queries [options] DATASET [CAPTURE...]",
     .examples =
         (const char *const[]){
@@ -50,7 +50,8 @@ const struct command command_fleet = {
 static const struct action {
     const char *name;
     int (*run)(const struct fleet_options *options);
-    const char *operands; /* what is missing without operands; NULL: none are needed */
+    const char *operands; /* name of the operands, for the message when they are missing; NULL: none
+                             are needed */
     size_t max_operands;
     const char *options[10]; /* ends with NULL */
 } actions[] = {
@@ -118,7 +119,7 @@ static bool takes_format(const struct action *action, const char *format)
     bool is_table = format && (strcmp(format, "table") == 0 || strcmp(format, "csv") == 0);
     bool ok = is_report ? !is_table : !is_word;
     if (!ok)
-        fprintf(stderr, "%s fleet %s: --format is one of %s\n", program_name(), action->name,
+        fprintf(stderr, "%s fleet %s: --format must be one of %s\n", program_name(), action->name,
                 is_report ? "text, json, markdown" : "table, csv, json");
     return ok;
 }
@@ -136,6 +137,8 @@ static bool takes_operands(const struct action *action, size_t count)
     return !missing && count - 1 <= action->max_operands;
 }
 
+/* One table of options for all actions: each action then refuses those it does not take. The common
+ * limits start as NOT_GIVEN to tell whether they were given. */
 static int run(int count, char **arguments)
 {
     static const char *const formats[] = {"table", "csv", "json", "text", "markdown", NULL};
@@ -143,7 +146,8 @@ static int run(int count, char **arguments)
         .rank = NOT_GIVEN, .jobs = NOT_GIVEN, .limit = NOT_GIVEN, .progress_fd = NOT_GIVEN};
     const struct option table[] = {
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
-         "add: name of the run (default: of the captures' directory); list, remove, report: only "
+         "add: name of the run (default: that of the captures' directory); list, remove, report: "
+         "only "
          "this run",
          NULL},
         {"rank", 0, OPTION_NUMBER, &options.rank, "N",
@@ -151,17 +155,16 @@ static int run(int count, char **arguments)
         {"instance", 0, OPTION_TEXT, &options.instance, "NAME",
          "add: machine the rank ran on (default: found in the capture)", NULL},
         {"force", 0, OPTION_FLAG, &options.force, NULL,
-         "add: replace a rank that is there; report: make results again", NULL},
+         "add: replace an existing rank; report: recompute results", NULL},
         {"format", 0, OPTION_CHOICE, &options.format, "FORMAT",
          "list, sql: table, csv or json (default: table); report: text, json or markdown (default: "
          "text)",
          formats},
-        {"sql", 0, OPTION_FLAG, &options.with_sql, NULL, "report: the query behind each finding",
-         NULL},
+        {"sql", 0, OPTION_FLAG, &options.with_sql, NULL,
+         "report: show the query behind each finding", NULL},
         {"engine", 0, OPTION_TEXT, &options.engine, "URL",
          "add, report: where captures are processed and queries run: local (default), or an "
-         "address "
-         "of Apache Spark, such as spark://HOST:7077 or local[4]; needs pyspark",
+         "Apache Spark master, such as spark://HOST:7077 or local[4]; needs pyspark",
          NULL},
         {"data-path", 0, OPTION_TEXT, &options.data_path, "DIR",
          "report: workspace directory (default: ~/.local/share/kymo)", NULL},
@@ -172,9 +175,8 @@ static int run(int count, char **arguments)
         {"jobs", 'j', OPTION_NUMBER, &options.jobs, "N",
          "add, report: threads to use (default: all cores)", NULL},
         {"progress-fd", 0, OPTION_NUMBER, &options.progress_fd, "N",
-         "report: write the percentage of stages done, and the stage at work, as lines to this "
-         "file "
-         "descriptor",
+         "report: write progress (percentage and current stage) to this file descriptor, one line "
+         "each",
          NULL},
         LIMIT_OPTIONS,
         LOG_LEVEL_OPTION,

@@ -13,14 +13,14 @@
 
 enum { MAX_RANK = INT32_MAX };
 
-/* Whose capture it is, by options or by what it says. */
+/* The rank of a capture, from the options or from the capture itself. */
 static bool find_place(const struct fleet_options *options, const char *path,
                        const struct rank_found *found, struct rank_place *place, struct error *err)
 {
     bool is_given = options->rank != NOT_GIVEN;
     if (!is_given && !found->has_rank)
         return error_in_file(err, path,
-                             "does not say which rank it is of; give its number with --rank");
+                             "does not say which rank it belongs to; give the number with --rank");
     if ((is_given ? options->rank : (unsigned long)found->rank) > MAX_RANK)
         return error_in_file(err, path, "the number of the rank is too large");
     place->rank = is_given ? (int64_t)options->rank : found->rank;
@@ -32,6 +32,8 @@ static bool find_place(const struct fleet_options *options, const char *path,
     return true;
 }
 
+/* Options decide which rank it is, else the capture, else its file's name. The dataset shows the
+ * rank only once all its tables are written. */
 static bool add_session(const struct fleet_options *options, const char *path,
                         struct session *session, struct error *err)
 {
@@ -62,7 +64,7 @@ static bool add_session(const struct fleet_options *options, const char *path,
     return ok;
 }
 
-/* Says what can be said before the capture is read. */
+/* Reports what can be checked before the capture is read. */
 static bool check_first(const struct fleet_options *options, const char *path, struct error *err)
 {
     if (!dataset_is_usable(options->dataset, err))
@@ -163,6 +165,8 @@ static bool has_one_failed(void)
     return child_wait_any(&status) < 0 || !child_has_succeeded(status);
 }
 
+/* A process for each capture, as many at once as there are threads to use; those threads are
+ * divided among them. One failure does not stop the others. */
 static int add_several(const struct fleet_options *options, const path_list *files)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -220,6 +224,8 @@ static bool add_by_spark(const struct fleet_options *options, path_list *capture
     return ok;
 }
 
+/* Everything that can be checked is checked before the first capture is read. Object stores are
+ * left to Spark and Python: Kymo itself writes to file systems alone. */
 int fleet_add(const struct fleet_options *options)
 {
     struct error err;
@@ -230,15 +236,15 @@ int fleet_add(const struct fleet_options *options)
     bool is_spark = options->engine && strcmp(options->engine, ENGINE_LOCAL) != 0;
     bool is_address = strstr(options->dataset, "://") != NULL;
     if (ok && is_address && !is_spark)
-        ok = error_in_file(
-            &err, options->dataset,
-            "is not a path; kymo.fleet of Python, or --engine, adds to object stores");
+        ok = error_in_file(&err, options->dataset,
+                           "is not a path; use the Python module kymo.fleet, or --engine, to add "
+                           "to object stores");
     ok = ok && (is_address || dataset_is_usable(options->dataset, &err));
     int result = EXIT_FAILED;
     if (!ok)
         print_error(&err);
     else if (is_spark && options->rank != NOT_GIVEN) {
-        fprintf(stderr, "%s fleet add: --rank is not for captures that Spark processes\n",
+        fprintf(stderr, "%s fleet add: --rank cannot be used with Spark (--engine)\n",
                 program_name());
         result = EXIT_USAGE;
     } else if (is_spark) {
@@ -247,7 +253,7 @@ int fleet_add(const struct fleet_options *options)
             print_error(&err);
         result = ok ? EXIT_DONE : EXIT_FAILED;
     } else if (files.count > 1 && options->rank != NOT_GIVEN) {
-        fprintf(stderr, "%s fleet add: --rank is for one capture; these are %zu\n", program_name(),
+        fprintf(stderr, "%s fleet add: --rank takes a single capture, not %zu\n", program_name(),
                 files.count);
         result = EXIT_USAGE;
     } else {

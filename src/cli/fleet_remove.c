@@ -11,8 +11,7 @@ int fleet_remove(const struct fleet_options *options)
     struct error err;
     size_t removed;
     if (!options->run) {
-        fprintf(stderr, "%s fleet remove: which run is removed must be given with --run\n",
-                program_name());
+        fprintf(stderr, "%s fleet remove: name the run to remove with --run\n", program_name());
         return EXIT_USAGE;
     }
     bool is_all = options->rank == NOT_GIVEN;

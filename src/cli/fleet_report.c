@@ -1,5 +1,5 @@
 /*
- * kymo fleet report: analyses the runs of a dataset and prints what was found.
+ * kymo fleet report: analyzes the runs of a dataset and prints what was found.
  */
 #include "cli/fleet_options.h"
 #include "cli/on_run.h"

@@ -29,6 +29,8 @@ static bool write_completion(const struct tool *tool, const char *path,
     return output_commit(&out, err);
 }
 
+/* Not in the help: for the build, packagers and the completions themselves, which call it for
+ * profile names. */
 int generate(const struct tool *tool, int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "", *where = count > 2 ? arguments[2] : NULL;

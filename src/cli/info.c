@@ -10,11 +10,12 @@ static int info(int count, char **arguments);
 const struct command command_info = {
     .name = "info",
     .summary = "Describe a capture: format, hosts, planes, lines, events, time span, versions.",
-    .about = "Prints the contents of a capture without creating a profile: its format, hosts, "
-             "devices and threads with their event counts, its start and duration, and the "
-             "program that wrote it. Of a device profile (NTFF) it prints the core, the executions "
-             "and the notifications of each kind, of an executable (NEFF) what kymo neff info "
-             "prints.",
+    .about =
+        "Prints the contents of a capture without creating a profile: its format, hosts, "
+        "devices and threads with their event counts, its start and duration, and the "
+        "program that wrote it. For a device profile (NTFF) it prints the core, the executions "
+        "and the notifications of each kind, for an executable (NEFF) what kymo neff info "
+        "prints.",
     .usage = "[options] FILE|DIR",
     .examples =
         (const char *const[]){
@@ -26,7 +27,7 @@ const struct command command_info = {
     .run = info,
 };
 
-/* Files of NeuronCores are described without an analysis; -1: it is none of them. */
+/* Files of NeuronCores are described without an analysis; -1: it is not one of them. */
 static int describe_device_file(const char *path, bool json)
 {
     struct file file;
@@ -73,6 +74,8 @@ static bool write_info(const struct session *session, const info_device_list *de
     return output_commit(&out, err);
 }
 
+/* NEFF and NTFF files are described as they are. In a directory device profiles are only listed:
+ * analyzing them takes long. */
 static int info(int count, char **arguments)
 {
     bool json = false;

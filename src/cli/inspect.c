@@ -26,12 +26,12 @@ const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
     .about = "Runs a command and records its annotations (kymo/kymo.h) and those of its "
-             "libraries, its calls to Neuron runtimes, what it does on NVIDIA GPUs, and the CPU "
+             "libraries, its calls to Neuron runtimes, its work on NVIDIA GPUs, and the CPU "
              "and memory usage of the machine. The recording library is preloaded, and the one for "
              "GPUs loaded by their driver; the command itself is not modified. Signals are "
              "forwarded to it.\n\n"
-             "The options that begin with --gpu have the names of XProf's, which may also be "
-             "written with underscores; each can be set by a variable too, KYMO_ and the name in "
+             "Options that begin with --gpu are named after XProf's, and may also be "
+             "written with underscores; each can also be set by a variable, KYMO_ and the name in "
              "capitals (KYMO_GPU_DETAIL=graph). Records that do not fit into their limits are "
              "counted as lost.\n\n"
              "Each process writes a directory below the output directory, even if it is killed. "
@@ -267,6 +267,8 @@ static bool conclude(const char *directory, int64_t since_ns, struct error *err)
     return true;
 }
 
+/* The exit code is the command's own, so that inspect can be put before any command in a script;
+ * its own failures count only if the command succeeded. */
 static int run_inspected(const struct inspect_options *options, char **command)
 {
     struct error err;
@@ -295,6 +297,8 @@ static int run_inspected(const struct inspect_options *options, char **command)
     return child_exit_code(status);
 }
 
+/* Parsing ends at the first word that is not an option: what follows is the user's command with its
+ * own options. */
 static int inspect(int count, char **arguments)
 {
     bool is_explorer = strcmp(program_name(), "neuron-explorer") == 0;
@@ -314,7 +318,8 @@ static int inspect(int count, char **arguments)
         {"capture-device-profiles", 0, OPTION_FLAG, &options.no_devices, NULL,
          "disable capture of device profiles (named as in neuron-profile)", NULL},
         {"hlo", 0, OPTION_FLAG, &options.hlo, NULL,
-         "keep the programs that XLA compiles: operations get their kinds and source lines", NULL},
+         "keep the programs that XLA compiles, so that operations have kinds and source lines",
+         NULL},
         LOG_LEVEL_OPTION,
     };
     inspect_gpu_options(&options.gpu, table + INSPECT_OPTIONS);

@@ -15,6 +15,8 @@
 
 static const char *const devices[] = {"auto", "cuda", "none", NULL};
 
+/* The first two are options of the command alone; the others mirror gpu_keys, which libkymo-cuda
+ * reads from the environment. */
 void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_GPU_OPTIONS])
 {
     gpu->device = devices[0];
@@ -23,16 +25,16 @@ void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_
                                  OPTION_CHOICE,
                                  &gpu->device,
                                  "KIND",
-                                 "record GPUs: if there is a driver, always, or never (default: "
-                                 "auto)",
+                                 "record GPUs: auto (if there is a driver), always (cuda) or "
+                                 "never (none) (default: auto)",
                                  devices};
     options[1] = (struct option){"torch-ops",
                                  0,
                                  OPTION_FLAG,
                                  &gpu->torch_operators,
                                  NULL,
-                                 "record PyTorch's operators with the sizes of their inputs: "
-                                 "kernels get theirs",
+                                 "record PyTorch's operators with their input sizes, and assign "
+                                 "kernels to them",
                                  NULL};
     for (size_t i = 0; i < GPU_KEYS; i++) {
         const struct gpu_key *key = &gpu_keys[i];
@@ -87,7 +89,7 @@ static bool is_variable(const char *entry)
     return false;
 }
 
-/* A misspelt variable would be ignored. */
+/* A misspelled variable would be ignored. */
 static int check_variables(void)
 {
     for (char **entry = environ; *entry; entry++) {
@@ -170,14 +172,14 @@ static bool wants_nvtx(const struct inspect_gpu *gpu)
 static bool find_all(const struct inspect_gpu *gpu, const char *library, struct error *err)
 {
     if (!has_driver())
-        return error_set(err, "GPUs are not recorded: there is no NVIDIA driver (libcuda.so.1)");
+        return error_set(err, "GPUs are not recorded: no NVIDIA driver (libcuda.so.1) found");
     if (!library)
         return error_set(err, "GPUs are not recorded: libkymo-cuda.so not found");
     return inject(CUDA_VARIABLE, library, "GPUs are not recorded", err) &&
            (!wants_nvtx(gpu) || inject(NVTX_VARIABLE, library, "NVTX is not recorded", err));
 }
 
-/* Python runs the sitecustomize it finds first, which is to run the user's own one. */
+/* Python runs the first sitecustomize it finds; ours then runs the user's own. */
 static bool inject_into_python(const char *folder, struct error *err)
 {
     if (!folder || strchr(folder, ':'))

@@ -19,8 +19,8 @@ enum { INSPECT_GPU_OPTIONS = 2 + GPU_KEYS };
 void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_GPU_OPTIONS]);
 /* Checks flags and variables; EXIT_USAGE after a message. */
 int inspect_gpu_check(const struct inspect_gpu *gpu);
-/* Sets the variables of the command. Of libkymo-cuda and of the folder of what Python is to run at
- * its start, the path; NULL for what is not there. */
+/* Sets the variables of the command. Takes the paths of libkymo-cuda and of the folder with
+ * Python's start-up code; NULL if missing. */
 bool inspect_gpu_prepare(const struct inspect_gpu *gpu, const char *library, const char *python,
                          struct error *err);
 

@@ -104,6 +104,8 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
+/* Signal handlers come first, so that unfinished output is removed whatever happens. Started under
+ * the name of a tool, such as nccom-test, it is that command without a word for it. */
 int main(int count, char **arguments)
 {
     child_adopt_signals();

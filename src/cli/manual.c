@@ -19,7 +19,7 @@ static const struct entry files[] = {
     {"./output", " inspect ",
      "default of --output-dir: a directory per process, named by host and process id"},
     {"~/.local/share/kymo", " view serve sql stats timeline ",
-     "default of --data-path: profiles in profiles/global, favourites and markers in notes"},
+     "default of --data-path: profiles in profiles/global, favorites and markers in notes"},
 };
 
 /* Escapes a character so that it is printed literally and can be copied from the page. */
@@ -227,9 +227,11 @@ static void put_see_also(struct output *out, const struct tool *tool, const char
 struct page {
     const struct tool *tool;
     struct output *out;
-    bool is_tool; /* of a command under the name of the tool that it is */
+    bool is_tool; /* page of a command under its own name as a tool */
 };
 
+/* Called by options_visit with the command's table of options, which is valid only during the call.
+ */
 static void put_command(const struct command *command, const struct option *options, size_t count,
                         void *context)
 {
@@ -256,12 +258,13 @@ static void put_command(const struct command *command, const struct option *opti
     put_see_also(out, page->tool, page->is_tool ? "" : command->name);
 }
 
+/* The page of the program itself: commands are listed, their options have pages of their own. */
 static void put_program(const struct tool *tool, struct output *out)
 {
     put_head(out, "kymo", "Profiler for machine learning on accelerators");
     output_text(out, ".SH SYNOPSIS\n\\fBkymo\\fR \\fICOMMAND\\fR [options]\n.SH DESCRIPTION\n");
     put_paragraphs(out, "Kymo records programs, their runtimes and devices, reads recordings of "
-                        "other profilers, analyses them, and shows the results: as a summary, as "
+                        "other profilers, analyzes them, and shows the results: as a summary, as "
                         "tables for SQL, and as a web page with a timeline.\n\n"
                         "Programs are recorded with kymo inspect, or record themselves with "
                         "kymo/kymo.h and -lkymo. kymo view processes a capture and shows it.");
@@ -316,6 +319,8 @@ static bool write_command(const struct tool *tool, const struct command *command
     return output_commit(&out, err);
 }
 
+/* Called by the build. nccom-test and xprof also get a page under their own names, which are
+ * programs once installed. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err)
 {
     struct output out;

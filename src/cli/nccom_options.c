@@ -39,16 +39,15 @@ static const struct {
     {"slurm-use-head-node-neuron-bench", 0,
      "workers are started on this machine only, without Slurm"},
     {"data-collector-port", 0,
-     "workers hand their results over through shared memory, not the network"},
+     "workers return their results through shared memory, not the network"},
     {"data-collector-host", 0,
-     "workers hand their results over through shared memory, not the network"},
-    {"shared-output-buff", 0, "workers are processes, which share no device memory"},
-    {"sb2sb", 0, "collectives of cores in software read and write HBM, not SBUF"},
-    {"input-shape", 0,
-     "it is the layout of data in SBUF; collectives of cores in software use HBM"},
+     "workers return their results through shared memory, not the network"},
+    {"shared-output-buff", 0, "workers are processes and do not share device memory"},
+    {"sb2sb", 0, "collectives of software cores use HBM, not SBUF"},
+    {"input-shape", 0, "it sets the layout of data in SBUF; collectives of software cores use HBM"},
     {"output-shape", 0,
-     "it is the layout of data in SBUF; collectives of cores in software use HBM"},
-    {"cc-dim", 0, "it is the layout of data in SBUF; collectives of cores in software use HBM"},
+     "it sets the layout of data in SBUF; collectives of software cores use HBM"},
+    {"cc-dim", 0, "it sets the layout of data in SBUF; collectives of software cores use HBM"},
 };
 
 /* Whether a word is one of them. */
@@ -101,7 +100,7 @@ static int take_sizes(struct nccom_arguments *given)
     if (result != EXIT_DONE)
         return result;
     if (sizes->min > sizes->max)
-        return usage("--minbytes is more than %s", "--maxbytes");
+        return usage("--minbytes is larger than %s", "--maxbytes");
     if (given->step && given->factor)
         return usage("--stepbytes and --stepfactor exclude each other%s", "");
     if (sizes->factor == 1)
@@ -116,11 +115,11 @@ static int take_numbers(struct nccom_arguments *given)
     struct nccom_case *nccom = &given->nccom;
     enum { MOST = 65536 };
     if (given->workers == 0)
-        return usage("--nworkers is missing: how many workers, e.g. %s", "-r 2");
+        return usage("--nworkers is missing: the number of workers, e.g. %s", "-r 2");
     if (given->workers > MOST)
-        return usage("--nworkers is more than %s", "65536");
+        return usage("--nworkers must be at most %s", "65536");
     if (given->nodes == 0 || given->nodes > given->workers || given->workers % given->nodes != 0)
-        return usage("--nnodes must divide the workers%s", "");
+        return usage("--nnodes must divide the number of workers%s", "");
     if (given->iters == 0)
         return usage("--iters must be at least %s", "1");
     nccom->workers = (uint32_t)given->workers;
@@ -142,7 +141,7 @@ static int take_check(struct nccom_arguments *given)
     if (nccom->check != NCCOM_UNCHECKED && compute && strcmp(compute, "0") == 0)
         return usage("--check needs results: %s is set", "KYMO_NEURON_COMPUTE=0");
     if (given->seed != NCCOM_NO_SEED && nccom->check != NCCOM_RANDOM)
-        return usage("--seed is for %s", "--check random");
+        return usage("--seed requires %s", "--check random");
     nccom->seed = given->seed;
     if (nccom->check == NCCOM_RANDOM && given->seed == NCCOM_NO_SEED) {
         nccom->seed = (uint64_t)time(NULL);
@@ -172,7 +171,7 @@ static int take_ratio(const char *text, struct nccom_stream *stream)
                : usage("--coalesced-cc-size-ratio takes numbers such as [1,2,1], not %s", text);
 }
 
-/* What the files say about an operation. */
+/* Reads an operation's groups, pairs and metadata from the files. */
 static bool take_files(const struct nccom_arguments *given, uint32_t index,
                        struct nccom_stream *stream, struct error *err)
 {
@@ -218,8 +217,9 @@ static int take_streams(struct nccom_arguments *given, size_t operand_count,
     struct error err;
     if (operand_count > 0 || given->groups || given->pairs || given->metadata || given->spread ||
         given->ratio)
-        return usage("operations, groups, pairs, metadata and ratios are in the file of %s",
-                     "--streams-json");
+        return usage(
+            "operations, groups, pairs, metadata and ratios must be given in the file of %s",
+            "--streams-json");
     first.bytes = given->sizes.min;
     if (given->max || given->step || given->factor)
         return usage("streams have one size each, \"minbytes\" or %s", "--minbytes");
@@ -247,6 +247,8 @@ static int take_stats(struct nccom_arguments *given, const struct text_list *sta
     return EXIT_DONE;
 }
 
+/* --stats takes several values, which look like operations: they must be taken before operations,
+ * and the default after. */
 static int take_all(struct nccom_arguments *given, const struct text_list *stats,
                     const char **operands, size_t count)
 {
@@ -277,7 +279,7 @@ static int take_all(struct nccom_arguments *given, const struct text_list *stats
     return result;
 }
 
-/* Whether the workers can do it: what can be known before. */
+/* Whether the workers can run it, as far as can be checked in advance. */
 static int check_case(struct nccom_arguments *given)
 {
     struct error err;

@@ -157,6 +157,7 @@ void nccom_print_failure(const struct nccom_table *table, uint64_t size, const c
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
+/* Keys are those of the vendor's tool, with their units, as scripts read them. */
 void nccom_write_row(struct json *json, const struct nccom_table *table,
                      const struct nccom_row *row)
 {

@@ -8,7 +8,7 @@
 
 enum { NCCOM_STATS = 32 };
 
-/* Which columns there are besides the usual ones, and how wide those are that depend on values. */
+/* Which optional columns are shown, and the widths of columns that depend on values. */
 struct nccom_table {
     double percentiles[NCCOM_STATS]; /* PERCENTILE_AVERAGE: the average */
     size_t stat_count;

@@ -19,17 +19,17 @@ const struct command command_nccom_test = {
     .summary = "Measure collective operations on NeuronCores.",
     .about =
         "Runs collective operations of one or several sizes on all workers and prints how long "
-        "they take. Operations: all_reduce (allr), all_gather (allg), all_gatherv (allgv), "
+        "they take. The operations are all_reduce (allr), all_gather (allg), all_gatherv (allgv), "
         "reduce_scatter (redsct), sendrecv, alltoall, alltoallv, permute; several are measured one "
-        "after the other. Each worker is a process with a NeuronCore of its own; they exchange the "
-        "data, and with --check every output is compared with what it must be.\n\n"
+        "after the other. Each worker is a process with its own NeuronCore; the workers exchange "
+        "real data, and --check compares every output with the expected one.\n\n"
         "Times are those of the simulated device's clock, from when a core starts a collective, "
-        "before it waits for the others, until its result is there. GB are 10^9 bytes. algbw is "
-        "the size divided by the average time; busbw is algbw times 2(r-1)/r of all_reduce, 1 of "
-        "sendrecv and permute, (r-1)/r of the others, of r ranks.\n\n"
+        "before it waits for the others, until it has the result. GB are 10^9 bytes. algbw is "
+        "the size divided by the average time; with r ranks, busbw is algbw times 2(r-1)/r for "
+        "all_reduce, 1 for sendrecv and permute, and (r-1)/r for the others.\n\n"
         "Sizes are numbers of bytes, or end in kb, mb or gb. A size that cannot be divided among "
-        "the ranks is rounded down, or up to one element for each; the table has the size that was "
-        "used. Inputs are zero without --check.",
+        "the ranks is rounded down, or up to one element per rank; the table shows the size that "
+        "was used. Without --check, inputs are zero.",
     .usage = "allr|allg|allgv|redsct|sendrecv|alltoall|alltoallv|permute [options]",
     .examples =
         (const char *const[]){
@@ -63,7 +63,7 @@ static char *make_log(void)
         close(file);
         return path;
     }
-    log_error("%s: cannot make a log file: %s", path, strerror(errno));
+    log_error("%s: cannot create a log file: %s", path, strerror(errno));
     mem_free(path);
     return NULL;
 }
@@ -216,6 +216,8 @@ static int conclude(const struct run *run)
     return run->errors > 0 ? EXIT_FAILED : result;
 }
 
+/* The report is opened before the first measurement, which may take long, and written even if some
+ * of them failed. */
 static int run_and_report(struct nccom_arguments *given)
 {
     struct run run = {.given = given};
@@ -243,6 +245,8 @@ static int run_and_report(struct nccom_arguments *given)
     return result;
 }
 
+/* static, because the streams make it too large for the stack. Options of the vendor's tool that
+ * cannot work here are refused with the reason, before others are parsed. */
 static int nccom_test(int count, char **arguments)
 {
     static const char *const checks[] = {"random", "all_ones", NULL};

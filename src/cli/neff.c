@@ -13,10 +13,11 @@ const struct command command_neff = {
     .summary = "Build, list, unpack or describe an executable of NeuronCores (NEFF).",
     .about =
         "build compiles a model for one generation of cores: a graph in JSON, or an HLO module as "
-        "XLA serialises it. The program is checked before it is written: it has no races, reads "
-        "nothing that was not written, and ends. By default the NEFF is beside the model.\n\n"
+        "XLA serializes it. The program is checked before it is written: it has no races, reads "
+        "nothing that was not written, and ends. By default the NEFF is written beside the "
+        "model.\n\n"
         "list prints the members of the archive in a NEFF with their sizes. unpack writes them "
-        "to a directory, by default one with the file's name without .neff; files that exist "
+        "to a directory, by default the file's name without .neff; existing files "
         "are kept unless --force is given. info prints the header, the programs with the "
         "instructions of each engine, the tensors and the DMA queues.\n\n"
         "NEFFs of other compilers can be listed, unpacked and described; Kymo's cores run "
@@ -130,6 +131,8 @@ static int refuse_option(const struct action *action, const char *option)
     return EXIT_USAGE;
 }
 
+/* One table of options for all actions; those that an action does not take are refused rather than
+ * ignored. */
 static int run(int count, char **arguments)
 {
     struct neff_options options = {0};
@@ -139,7 +142,7 @@ static int run(int count, char **arguments)
         {"core", 0, OPTION_TEXT, &options.core, "CORE",
          "build: v2, v3, v4 or an instance type (default: KYMO_NEURON_INSTANCE, or v2)", NULL},
         {"logical-nc-config", 0, OPTION_NUMBER, &options.logical_cores, "N",
-         "build: physical cores of a logical one, 1 or 2: the model is split over them (default: "
+         "build: physical cores per logical core, 1 or 2, among which the model is split (default: "
          "1)",
          NULL},
         {"force", 0, OPTION_FLAG, &options.force, NULL, "build, unpack: overwrite files", NULL},

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What the runtime's cores are, by default or by its variable. */
+/* The runtime's cores, by default or from its variable. */
 static const char *default_core(void)
 {
     const char *instance = getenv("KYMO_NEURON_INSTANCE");
@@ -28,7 +28,7 @@ static const struct core_hardware *find_core(const char *name)
 
 static void list_cores(const char *given)
 {
-    fprintf(stderr, "%s neff build: there are no cores %s; expected v2, v3, v4", program_name(),
+    fprintf(stderr, "%s neff build: unknown core version '%s'; expected v2, v3, v4", program_name(),
             given);
     const struct instance_hardware *instance;
     for (uint32_t i = 0; (instance = hardware_instance_at(i)); i++)
@@ -57,10 +57,11 @@ static void count_program(const struct compiled *compiled, uint64_t *instruction
     }
 }
 
+/* The file appears when it is complete: output_commit renames it. */
 static bool write_neff(const struct compiled *compiled, const char *name, const struct file *model,
                        const char *path, struct error *err)
 {
-    /* What it was made from goes into the file, so that a profile can show it. */
+    /* The model goes into the file, so that a profile can show it. */
     const struct neff_member source_member = {compiled->is_hlo ? "model.hlo.pb" : "graph.json",
                                               model->data, model->size};
     const struct neff_source source = {
@@ -91,6 +92,7 @@ static bool write_neff(const struct compiled *compiled, const char *name, const 
     return ok;
 }
 
+/* An existing file is checked for before compiling, which may take long. */
 static bool build(const struct neff_options *options, const struct core_hardware *core,
                   const char *path, struct error *err)
 {
@@ -126,7 +128,7 @@ int neff_build(const struct neff_options *options)
         return EXIT_USAGE;
     }
     if (options->logical_cores > COMPILE_MOST_CORES) {
-        fprintf(stderr, "%s neff build: --logical-nc-config is 1 or %d\n", program_name(),
+        fprintf(stderr, "%s neff build: --logical-nc-config must be 1 or %d\n", program_name(),
                 COMPILE_MOST_CORES);
         return EXIT_USAGE;
     }

@@ -102,7 +102,7 @@ static bool unpack(const struct neff *neff, const struct neff_options *options,
     if (!check_names(info, options->file, err))
         return false;
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-        return error_in_file(err, directory, "cannot make the directory: %s", strerror(errno));
+        return error_in_file(err, directory, "cannot create the directory: %s", strerror(errno));
     int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return error_in_file(err, directory, "cannot open the directory: %s", strerror(errno));

@@ -1,5 +1,5 @@
 /*
- * Has the analysis of a run made, and something done with it.
+ * Opens or makes the analysis of a run, and calls a function with it.
  */
 #include "cli/on_run.h"
 
@@ -22,7 +22,7 @@ static void show_stage(void *context, const char *stage, size_t done, size_t cou
     if (!isatty(STDERR_FILENO) || time(NULL) - progress->started < 2)
         return;
     progress->is_shown = true;
-    fprintf(stderr, "\r\033[Kanalysing: %3zu %% %s", done * 100 / count, stage);
+    fprintf(stderr, "\r\033[Kanalyzing: %3zu %% %s", done * 100 / count, stage);
 }
 
 int on_run(const struct run_call *call, struct error *err)

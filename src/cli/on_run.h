@@ -8,11 +8,11 @@
 #include "report/fleet/fleet.h"
 
 /* Opens the analysis, makes its results if need be, which is shown on the terminal, and calls run
- * with it. Warns of ranks that the results are without. Returns the exit code; prints nothing on
+ * with it. Warns about ranks missing from the results. Returns the exit code; prints nothing on
  * failure. */
 struct run_call {
     struct fleet_analysis_options options;
-    int progress_fd; /* of lines that tell another program how far it is; 0: none */
+    int progress_fd; /* for progress lines to another program; 0: none */
     bool (*run)(void *context, struct fleet_analysis *analysis, struct error *err);
     void *context;
 };

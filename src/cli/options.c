@@ -58,7 +58,9 @@ static void print_option(const struct option *option)
                      : is_maybe        ? " ["
                                        : " ",
                      option->argument ? option->argument : "", is_maybe ? "]" : "");
-    printf("%s%*s%s\n", left, size < HELP_COLUMN ? HELP_COLUMN - size : 2, "", option->help);
+    bool fits = size < HELP_COLUMN;
+    printf("%s%s%*s%s\n", left, fits ? "" : "\n", fits ? HELP_COLUMN - size : HELP_COLUMN, "",
+           option->help);
     if (!option->choices)
         return;
     printf("%*s", HELP_COLUMN, "");
@@ -97,8 +99,8 @@ size_t find_action(const struct command *command, const char *word, const char *
     return count;
 }
 
-/* Whether the word begins with the name, in which a dash may be written as an underscore: so other
- * tools spell some of the names. */
+/* Whether the word begins with the name; dashes may be written as underscores, as other tools spell
+ * some names. */
 static bool begins_with(const char *word, const char *name)
 {
     for (; *name; word++, name++)
@@ -107,7 +109,7 @@ static bool begins_with(const char *word, const char *name)
     return true;
 }
 
-/* Says why an option of the program that the command stands for is not one of its own. */
+/* Says why an option of the emulated tool is refused. */
 static bool explain_refusal(const struct command *command, const char *word)
 {
     const struct refusal *refusal = command->refusals;
@@ -174,6 +176,8 @@ static int wrong_choice(const struct command *command, const struct option *opti
     return EXIT_USAGE;
 }
 
+/* Lists keep pointers into the arguments, which live as long as the program. The log level takes
+ * effect at once, so that later messages obey it. */
 static int set_value(const struct command *command, const struct option *option, const char *value)
 {
     if (option->kind == OPTION_TEXT) {

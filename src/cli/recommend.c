@@ -11,14 +11,14 @@ static int recommend(int count, char **arguments);
 
 const struct command command_recommend = {
     .name = "recommend",
-    .summary = "Say what costs time in a profile and what to do about it.",
+    .summary = "Show what costs time in a profile and what to do about it.",
     .about = "Prints the findings of a profile or a capture, the costliest first: what costs time, "
              "how much and which share, what was seen, and what to try. PROFILE is a name in the "
              "workspace, a directory of Parquet files, or a capture of any format that kymo view "
-             "reads. Of a profile in the workspace each finding has links into the web UI and a "
+             "reads. For a profile in the workspace, each finding has links into the web UI and a "
              "query that lists its events.\n\n"
              "With -n and -s, the findings of a device profile are printed as Markdown: the "
-             "critical path, then what could be gained, most first, with evidence and a query. No "
+             "critical path, then possible gains, largest first, with evidence and a query. No "
              "service is called.",
     .usage = "[options] [PROFILE|PATH]",
     .examples =
@@ -112,6 +112,8 @@ static int run_on_device(const char *neff, const char *ntff, const char *nki_sou
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* Three sources: a device profile (-n and -s), a profile of the workspace, or a capture, which is
+ * analyzed on the spot. A profile of that name comes first. */
 static int recommend(int count, char **arguments)
 {
     const char *neff = NULL, *ntff = NULL, *nki_source_root = NULL;
@@ -140,7 +142,7 @@ static int recommend(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if ((neff || ntff) && (!neff || !ntff || operands > 0)) {
-        fprintf(stderr, "%s recommend: a device profile is given by -n NEFF and -s NTFF%s\n",
+        fprintf(stderr, "%s recommend: a device profile takes both -n NEFF and -s NTFF%s\n",
                 program_name(), operands > 0 ? ", and nothing else" : "");
         return EXIT_USAGE;
     }

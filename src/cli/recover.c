@@ -11,11 +11,12 @@ static int recover(int count, char **arguments);
 
 const struct command command_recover = {
     .name = "recover",
-    .summary = "Turn what a killed program recorded into session files.",
-    .about = "A killed program leaves its recording in the directory rings/. Other commands "
-             "read such recordings without changing them; this one writes the session files "
-             "that the program would have written, and then removes rings/. It processes all "
-             "sessions below DIR except those of running programs.",
+    .summary = "Convert a killed program's recording into session files (optional; view reads it "
+               "directly).",
+    .about = "A killed program leaves its recording in the directory rings/. This command converts "
+             "it into the session files that the program would have written, and then removes "
+             "rings/. It is optional: kymo view and other commands read rings/ directly, without "
+             "changing it. All sessions below DIR are converted, except those of running programs.",
     .usage = "[options] DIR",
     .examples =
         (const char *const[]){

@@ -94,6 +94,7 @@ bool is_source_root(const struct command *command, const char *option, const cha
     return false;
 }
 
+/* Tokens go into URLs and cookies, hence the characters that are refused. */
 int serving_check(const struct command *command, struct serving *serving)
 {
     struct error err;
@@ -137,6 +138,8 @@ static struct serve_port port_of(unsigned long given, uint16_t fallback)
     return (struct serve_port){is_given ? (uint16_t)given : fallback, is_given};
 }
 
+/* Returns when a signal stops the server. Memory that processing used is given back first: a server
+ * may run for weeks. */
 int serving_run(const struct serving *serving, const char *data_path, const char *profile,
                 const char *logs)
 {
@@ -206,6 +209,8 @@ int serve_logs(const char *directory, const char *data_path, const struct servin
     return result;
 }
 
+/* view and xprof share serving_check and serve_logs: the three must not differ in what they accept.
+ */
 static int serve(int count, char **arguments)
 {
     struct serving serving = SERVING_DEFAULTS;

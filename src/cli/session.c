@@ -1,5 +1,5 @@
 /*
- * Sessions: opening and analysing a capture, shared by subcommands.
+ * Sessions: opening and analyzing a capture, shared by subcommands.
  */
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -101,6 +101,8 @@ bool choice_find(struct capture *capture, const char *path, const struct choice 
                              : "no device profiles found");
 }
 
+/* Opens, filters and analyzes in this order; whatever fails releases what came before, so that the
+ * caller has nothing to close. */
 bool session_open_chosen(struct session *session, const char *path, unsigned long jobs,
                          const struct choice *choice)
 {

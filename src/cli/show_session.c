@@ -11,7 +11,7 @@ const struct command command_show_session = {
     .name = "show-session",
     .summary = "Print the notifications of a device profile.",
     .about = "Prints an NTFF file as it is, without its NEFF: what was executed, the errors, and, "
-             "where asked for, each notification of the engines, CC-cores and DMA engines, "
+             "on request, each notification of the engines, CC-cores and DMA engines, "
              "with its time in ticks of the device's clock since the execution's start.",
     .usage = "[options] [FILE]",
     .examples =
@@ -52,6 +52,7 @@ static bool print_session(const struct show_arguments *given, const char *path, 
     return ok;
 }
 
+/* The file can be an operand or -s FILE, as in neuron-profile; both or neither is an error. */
 static int show_session(int count, char **arguments)
 {
     struct show_arguments given = {0};
@@ -59,14 +60,14 @@ static int show_session(int count, char **arguments)
         {"session-file", 's', OPTION_TEXT, &given.file, "FILE", "the NTFF file; same as FILE",
          NULL},
         {"json", 'j', OPTION_FLAG, &given.json, NULL, "write JSON", NULL},
-        {"show-errors", 'e', OPTION_FLAG, &given.errors, NULL,
-         "only what was executed, and the errors", NULL},
-        {"show-trace", 0, OPTION_FLAG, &given.options.trace, NULL,
-         "each notification of engines and CC-cores", NULL},
-        {"show-dma", 0, OPTION_FLAG, &given.options.dma, NULL, "each notification of DMA engines",
+        {"show-errors", 'e', OPTION_FLAG, &given.errors, NULL, "print executions and errors only",
          NULL},
+        {"show-trace", 0, OPTION_FLAG, &given.options.trace, NULL,
+         "print each notification of engines and CC-cores", NULL},
+        {"show-dma", 0, OPTION_FLAG, &given.options.dma, NULL,
+         "print each notification of DMA engines", NULL},
         {"show-info", 'i', OPTION_FLAG, &given.info, NULL,
-         "how many notifications of each kind there are; as kymo info", NULL},
+         "print the number of notifications of each kind, like kymo info", NULL},
         LOG_LEVEL_OPTION,
     };
     const char *path = NULL;

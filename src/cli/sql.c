@@ -101,7 +101,7 @@ static bool write_rows(struct sql_result *result, struct text bytes, struct outp
 {
     struct rows_format format;
     if (bytes.size != sizeof format)
-        return error_set(err, "the request is not of this version");
+        return error_set(err, "the request is from another version");
     memcpy(&format, bytes.data, sizeof format);
     return export_rows(result, &format, out, err);
 }
@@ -188,6 +188,8 @@ static int run_from_input(const char *profile, const struct sql_options *options
     return result;
 }
 
+/* The table of options is also what the help, the manual and the completions are made from; it must
+ * not depend on the arguments. */
 static int sql(int count, char **arguments)
 {
     struct sql_options options = {.format = formats[0], .limit = NOT_GIVEN, .timeout_s = NOT_GIVEN};

@@ -109,7 +109,7 @@ static struct stats_options options_of(const struct stats_call *call)
     options.style.digits = DIGITS_OF_UNITS;
     options.style.has_blank_nulls = true;
     if (!on_terminal && call->choice_count > 0)
-        options.style.width = SIZE_MAX; /* no truncation of what is asked for by name */
+        options.style.width = SIZE_MAX; /* no truncation of reports asked for by name */
     return options;
 }
 
@@ -123,10 +123,11 @@ static bool write_reports(const void *context, struct sql_connection *connection
     bool ok =
         stats_write(connection, call->choices, call->choice_count, &options, out, &written, err);
     if (ok && written == 0)
-        log_warn("no report has rows: the capture has no work of a GPU, API calls or annotations");
+        log_warn("no report has rows: the capture has no GPU work, API calls or annotations");
     return ok;
 }
 
+/* Names of reports are checked before the profile is looked for, so that a typo fails at once. */
 static int stats(int count, char **arguments)
 {
     struct stats_call call = {.format = formats[0], .time_unit = time_units[0], .limit = NOT_GIVEN};
@@ -137,7 +138,8 @@ static int stats(int count, char **arguments)
         {"timeunit", 0, OPTION_CHOICE, &call.time_unit, "UNIT", "unit of times (default: ns)",
          time_units},
         {"limit", 0, OPTION_NUMBER, &call.limit, "N",
-         "maximum rows of a report, 0 for all (default: all; 15 of each as text if none is named)",
+         "maximum rows of a report, 0 for all (default: all; 15 each as text if no report is "
+         "named)",
          NULL},
         ANSWER_OPTIONS(call),
     };

@@ -183,6 +183,7 @@ static void put_tracks(struct json *json, const struct timeline *index, const tr
     json_close(json, ']');
 }
 
+/* The window defaults to the whole profile. JSON is written only after the query has succeeded. */
 static bool answer_query(struct timeline *index, const struct timeline_options *options,
                          struct output *out, struct error *err)
 {
@@ -212,6 +213,7 @@ static bool answer_query(struct timeline *index, const struct timeline_options *
     return ok;
 }
 
+/* Reads the index alone, not the tables: what it prints is what the web page draws. */
 static bool run_query(const char *profile, const struct timeline_options *options,
                       struct error *err)
 {
@@ -238,6 +240,7 @@ static bool run_query(const char *profile, const struct timeline_options *option
     return ok;
 }
 
+/* --track may be repeated, so its values need room that outlives the parsing: `tracks`. */
 static int timeline(int count, char **arguments)
 {
     struct timeline_options options = {.width = DEFAULT_WIDTH};

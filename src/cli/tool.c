@@ -13,11 +13,12 @@ const struct command command_tool = {
     .name = "tool",
     .summary = "Show an analysis as XProf's tools do: operations, roofline, memory, kernels.",
     .about =
-        "Prints what XProf's tool of the same name shows, of a capture of any format. PROFILE is a "
+        "Prints what XProf's tool of the same name shows, for a capture of any format. PROFILE is "
+        "a "
         "name in the workspace, a directory of Parquet files, or a capture that kymo view reads. "
         "Without NAME, the tools are listed.\n\n"
         "--format gviz writes what XProf's server answers for the tool, for programs that read "
-        "that; csv and json have the same columns under XProf's ids and some of Kymo's own. Where "
+        "it; csv and json have the same columns under XProf's ids, and some of Kymo's own. Where "
         "XProf's figures are wrong, docs/xprof-tools.md says how and what is shown instead.",
     .usage = "[options] [NAME PROFILE|PATH]",
     .examples =
@@ -74,6 +75,8 @@ static void explain(void *context, const char *sentence)
     log_warn("%s has nothing to show: %s", tool_name(call->tool), sentence);
 }
 
+/* Run by on_profile with the tables open. Text has a few rows by default, and on a terminal is cut
+ * to its width. */
 static bool write_tool(const void *context, struct sql_connection *connection,
                        const char *directory, struct output *out, struct error *err)
 {
@@ -138,6 +141,8 @@ static bool check_options(const struct tool_call *call)
     return true;
 }
 
+/* Without a name it lists the tools. Options are checked against the tool before anything is read.
+ */
 static int tool(int count, char **arguments)
 {
     struct tool_call call = {
@@ -154,8 +159,7 @@ static int tool(int count, char **arguments)
         {"width", 0, OPTION_NUMBER, &call.width, "N",
          "graph_viewer shows operations this far from --op (default: 1)", NULL},
         {"first", 0, OPTION_NUMBER, &call.first, "N",
-         "graph_viewer shows 1000 operations at once, of larger computations from this one on",
-         NULL},
+         "first operation that graph_viewer shows of a computation with more than 1000", NULL},
         {"memory-space", 0, OPTION_NUMBER, &call.memory_space, "N",
          "memory of memory_viewer (default: 0, the device's main memory)", NULL},
         {"host", 0, OPTION_TEXT, &call.host, "NAME", "only this host (default: all)", NULL},

@@ -73,6 +73,7 @@ static int read_lists(struct view_options *options)
     return EXIT_USAGE;
 }
 
+/* Before anything is read: a capture can take minutes. */
 static int check_db_options(const struct view_options *options)
 {
     const char *endpoint = named_or(options->db_endpoint, "INFLUX_HOST", "http:");
@@ -103,6 +104,7 @@ static int check_db_options(const struct view_options *options)
     return EXIT_USAGE;
 }
 
+/* A dataset has whole ranks: options that leave out parts of a capture are refused. */
 static int check_dataset_options(const struct view_options *options)
 {
     const char *only = options->run                 ? "run"
@@ -211,6 +213,8 @@ static bool one_capture(const struct view_options *options, const char *operand,
     return (operand != NULL) + (options->directory != NULL) + (options->session_file != NULL) <= 1;
 }
 
+/* In order of what needs least: no capture, one NTFF file, the workspace, then outputs that process
+ * a capture. */
 static int run_view(const struct view_options *options, const char *operand)
 {
     if (options->terminology)
@@ -267,6 +271,7 @@ static int check_and_run(struct view_options *options, const char *operand)
     return result == EXIT_DONE ? run_view(options, operand) : result;
 }
 
+/* Options have the names of neuron-profile's and neuron-explorer's where those have them. */
 static int view(int count, char **arguments)
 {
     struct view_options options = default_options();
@@ -276,7 +281,7 @@ static int view(int count, char **arguments)
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
          "the capture, a file; same as PATH", NULL},
         {"neff-path", 'n', OPTION_TEXT, &options.choice.neff, "FILE",
-         "the executable of NTFF files (default: found beside them, by its uuid)", NULL},
+         "the executable (NEFF) of NTFF files (default: found beside them by UUID)", NULL},
         {"output-format", 0, OPTION_CHOICE, &options.format, "FORMAT",
          "output format (default: parquet)", formats},
         {"output-file", 0, OPTION_TEXT, &options.file, "FILE",
@@ -284,7 +289,7 @@ static int view(int count, char **arguments)
          "workspace; with dataset, its directory",
          NULL},
         {"run", 0, OPTION_TEXT, &options.run, "NAME",
-         "dataset: name of the run (default: of the capture's directory)", NULL},
+         "dataset: name of the run (default: that of the capture's directory)", NULL},
         {"rank", 0, OPTION_NUMBER, &options.rank, "N",
          "dataset: number of the rank (default: found in the capture)", NULL},
         {"instance", 0, OPTION_TEXT, &options.instance, "NAME",
@@ -329,7 +334,7 @@ static int view(int count, char **arguments)
         {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",
          "directory of the source files of NKI kernels", NULL},
         {"enable-memory-tracker", 0, OPTION_FLAG, &options.choice.tracks_memory, NULL,
-         "of device profiles: use of the scratchpad over time, by tensor", NULL},
+         "device profiles: track scratchpad use over time, by tensor", NULL},
         {"terminology", 0, OPTION_FLAG, &options.terminology, NULL,
          "print what each metric of device profiles means", NULL},
         {"json-pretty-print", 0, OPTION_FLAG, &options.pretty, NULL, "indent JSON", NULL},

@@ -31,7 +31,7 @@ void warn_of_losses(const struct device_analysis *analysis, const char *path)
 {
     char text[NTFF_LOSS_SIZE];
     if (ntff_is_partial(analysis->profile->ntff))
-        log_warn("%s: the profile was cut off; what was written until then is shown", path);
+        log_warn("%s: the profile was cut off; the part before that is shown", path);
     if (analysis->loss.places > 0)
         log_warn("%s: %s", path, ntff_loss_text(&analysis->loss, text));
 }
@@ -43,6 +43,8 @@ bool view_is_device_document(const struct view_options *options)
             is_format(options, "json"));
 }
 
+/* A single NTFF file is analyzed directly, without importing it as a capture. The output is opened
+ * before the work, so that a wrong path fails at once. */
 int view_device_document(const struct view_options *options)
 {
     struct error err;
@@ -71,6 +73,8 @@ int view_device_document(const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* The system's summary comes first; how ranks waited for each other is shown only if there are
+ * several cores. */
 void view_device_summary(const struct device_cores *cores, const struct analysis *system,
                          const struct view_options *options, const struct text_style *style,
                          struct output *out)

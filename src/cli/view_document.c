@@ -3,6 +3,8 @@
  */
 #include "cli/view_options.h"
 
+/* Device profiles have documents of their own kinds; everything else is a view of the system
+ * profile. */
 static bool write_view(struct session *session, const struct view_options *options,
                        struct output *out, struct error *err)
 {
@@ -143,6 +145,8 @@ static int write_all_parts(const char *path, const struct view_options *options,
     return result;
 }
 
+/* A capture with both system and device profiles makes several files of a trace format, but one
+ * summary. */
 int view_document(const char *path, const struct view_options *options)
 {
     struct capture capture;

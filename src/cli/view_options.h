@@ -56,7 +56,7 @@ int view_terminology(void);
 void view_device_summary(const struct device_cores *cores, const struct analysis *system,
                          const struct view_options *options, const struct text_style *style,
                          struct output *out);
-/* What to know first about them: one core, or how ranks waited for each other. */
+/* The most important facts about them: one core, or how ranks waited for each other. */
 void view_device_overview(const struct session *session, const struct text_style *style,
                           struct output *out);
 void view_device_json(const struct device_core *core, const struct view_options *options,

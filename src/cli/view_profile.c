@@ -25,6 +25,8 @@ static void put_events(const struct session *session, struct output *variant)
     output_format(variant, ";%llu", (unsigned long long)events);
 }
 
+/* A name derived from the contents, so that processing the same capture again finds its profile.
+ * Options that change the profile are part of it. */
 bool view_name(const struct view_options *options, const struct session *session,
                char name[static PROFILE_NAME_SIZE], struct error *err)
 {
@@ -153,7 +155,7 @@ bool view_is_served(const struct view_options *options)
            serving_is_wanted(&options->serving);
 }
 
-/* A device profile that was made: what DeviceProfileList says of it, and the ranks of its job. */
+/* A device profile that was made: its row in DeviceProfileList, and the ranks of its job. */
 struct made_device {
     struct device_profile_entry entry; /* the caller frees instance */
     uint32_t rank_count;
@@ -236,6 +238,7 @@ static const char *part_name(struct parts *parts, const char *whole, const char 
     return keep(parts, name);
 }
 
+/* Ends with the first failure. Names and instances of the entries belong to `parts`. */
 static bool make_devices(const char *path, const struct view_options *options,
                          const struct capture *capture, struct parts *parts)
 {
@@ -266,7 +269,7 @@ static bool make_devices(const char *path, const struct view_options *options,
     return ok;
 }
 
-/* A line each, of many their number with the first and the last. */
+/* A line each; if there are many, their number with the first and the last. */
 static void print_devices(const struct parts *parts)
 {
     enum { FEW = 8 };

@@ -8,7 +8,7 @@
 
 static int xprof(int count, char **arguments);
 
-#define NO_WORKER "there is no gRPC worker; this program processes runs itself"
+#define NO_WORKER "runs are processed by this program itself, without gRPC workers"
 static const struct refusal refusals[] = {
     {"grpc-port", NO_WORKER},
     {"worker-service-address", NO_WORKER},
@@ -21,13 +21,14 @@ const struct command command_xprof = {
     .name = "xprof",
     .summary = "Serve a log directory as XProf's server does; the page is Kymo's.",
     .about =
-        "Answers the requests that XProf's server answers, under /data/plugin/profile/ and without "
-        "that: runs, run_tools, hosts, data, data_csv, module_list, generate_cache, config and "
-        "version. Runs are processed when they are first asked for. Everything else is as for kymo "
-        "serve: the server "
-        "listens on the loopback interface unless --host says otherwise, and then wants a "
-        "token.\n\n"
-        "There is no gRPC worker and no data of XProf's trace viewer: the timeline is Kymo's.",
+        "Answers the requests that XProf's server answers, with and without the prefix "
+        "/data/plugin/profile/: runs, run_tools, hosts, data, data_csv, module_list, "
+        "generate_cache, config and "
+        "version. Runs are processed when they are first requested. Everything else is as for kymo "
+        "serve: the server listens on the loopback interface unless --host says otherwise, and "
+        "then requires a token.\n\n"
+        "gRPC workers and the data of XProf's trace viewer are not supported: the timeline is "
+        "Kymo's.",
     .usage = "[options] [server] [DIR]",
     .examples =
         (const char *const[]){
@@ -47,6 +48,8 @@ static int usage(const char *words)
     return EXIT_USAGE;
 }
 
+/* Options are spelled as XProf's, underscores included; `server` is optional, as XProf accepts
+ * both. */
 static int xprof(int count, char **arguments)
 {
     struct serving serving = SERVING_DEFAULTS;
@@ -57,11 +60,11 @@ static int xprof(int count, char **arguments)
         {"host", 0, OPTION_TEXT, &serving.host, "ADDRESS",
          "address to listen on (default: 127.0.0.1)", NULL},
         {"token", 0, OPTION_TEXT, &serving.token, "TOKEN",
-         "what clients on other addresses have to know", NULL},
+         "access token that clients on other addresses need", NULL},
         {"src_prefix", 0, OPTION_TEXT, &serving.source_root, "DIR",
          "directory of the source files named in stack frames", NULL},
         {"hide_capture_profile_button", 0, OPTION_FLAG, &serving.forbids_capture, NULL,
-         "no captures from running programs", NULL},
+         "disable captures from running programs", NULL},
         {"data-path", 0, OPTION_TEXT, &data_path, "DIR",
          "workspace directory (default: one per log directory)", NULL},
         LOG_LEVEL_OPTION,

@@ -92,7 +92,7 @@ test('wrong addresses and options are said in the dialog, and what was entered i
   await dialog().getByLabel('Addresses').fill(address())
   await dialog().getByLabel('Further options').fill('dely_ms=5')
   await dialog().getByRole('button', { name: 'Capture', exact: true }).click()
-  await dialog().getByText("there is no option 'dely_ms'; did you mean 'delay_ms'?").waitFor()
+  await dialog().getByText("unknown option 'dely_ms'; did you mean 'delay_ms'?").waitFor()
   await dialog().getByLabel('Further options').fill('delay_ms=5')
   await dialog().getByRole('button', { name: 'Capture', exact: true }).click()
   await page.waitForURL(/profile\/127\.0\.0\.1/)

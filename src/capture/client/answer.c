@@ -92,11 +92,10 @@ static bool keep_bytes(struct answer *answer, const uint8_t *data, size_t size)
     struct answer_total *total = answer->total;
     answer->profile_bytes += size;
     if (atomic_fetch_add(&total->bytes, size) + size > total->max_bytes)
-        return error_set(
-            &answer->problem,
-            "the profiles of the hosts take more than the %llu bytes that are left for "
-            "them (max_bytes, or --upload-limit of a server)",
-            (unsigned long long)total->max_bytes);
+        return error_set(&answer->problem,
+                         "the profiles of all hosts are larger than the %llu bytes available for "
+                         "them (max_bytes, or --upload-limit of a server)",
+                         (unsigned long long)total->max_bytes);
     output_write(answer->out, (const char *)data, size);
     return true;
 }

@@ -33,7 +33,8 @@ struct answer {
 };
 
 void answer_begin(struct answer *answer, struct output *out, struct answer_total *total);
-/* False when this is no such answer, all answers are too large, or the file cannot be written. */
+/* False when this is not such an answer, all answers together are too large, or the file cannot be
+ * written. */
 bool answer_take(struct answer *answer, const uint8_t *data, size_t size);
 /* Whether the message is complete. */
 bool answer_is_whole(const struct answer *answer);

@@ -85,6 +85,8 @@ static void judge(struct reply *reply, const struct http_response *response)
         snprintf(status->message, sizeof status->message, "the answer ends without a status");
 }
 
+/* True means that there is a status, network failures included. Each call has its own connection.
+ */
 bool call_run(const struct call *call, struct call_status *status, struct error *err)
 {
     struct http *http;

@@ -83,6 +83,8 @@ static bool is_worth_retrying(const struct call_status *status)
            (status->code == GRPC_INTERNAL && strstr(status->message, "Another profiling session"));
 }
 
+/* Runs in the host's thread. is_calling tells the session's thread which hosts to ask to terminate.
+ */
 static bool call_profile(struct worker *worker, struct output *out, struct answer *answer,
                          struct call_status *status, struct error *err)
 {
@@ -259,7 +261,7 @@ static void start_workers(struct session *session, struct worker *workers)
             pthread_create(&workers[i].thread, NULL, run_host, &workers[i]) == 0;
         if (workers[i].has_thread)
             continue;
-        error_set(&session->result->hosts.items[i].problem, "there is no thread for it");
+        error_set(&session->result->hosts.items[i].problem, "cannot create a thread");
         pthread_mutex_lock(&session->lock);
         session->finished++;
         pthread_mutex_unlock(&session->lock);
@@ -394,6 +396,8 @@ bool remote_check(const struct remote_options *options, struct error *err)
     return true;
 }
 
+/* Blocks until every host has answered or failed. The run's directory is removed when nothing is in
+ * it. */
 bool remote_capture(const struct remote_options *options, struct remote_session *result,
                     struct error *err)
 {

@@ -15,7 +15,7 @@ struct remote_options {
     const char *const *settings; /* each KEY=VALUE, or several with commas between them */
     size_t setting_count;
     uint64_t duration_ms;
-    uint64_t timeout_ms;   /* how long to wait for answers from the start on; 0: what is usual */
+    uint64_t timeout_ms;   /* how long to wait for answers from the start on; 0: the default */
     unsigned retries;      /* of a host that cannot be reached or is busy */
     const char *directory; /* log directory to write the session to */
     /* Called about five times a second from the thread that captures. False: ends the capture, what

@@ -128,7 +128,7 @@ static bool put_gpu(struct settings *settings, size_t index, const char *value, 
     struct gpu_options ignored = GPU_OPTIONS;
     struct error problem;
     if (is_one_of(key->name, recorder_keys, sizeof recorder_keys / sizeof *recorder_keys))
-        return error_set(err, "%s is set when a program is started: kymo inspect --%s", key->name,
+        return error_set(err, "%s is set when the program is started: kymo inspect --%s", key->name,
                          key->flag);
     if (!gpu_option_set(&ignored, index, value, &problem))
         return error_set(err, "%s: %s", key->name, problem.text);
@@ -164,7 +164,7 @@ static bool unknown_key(const char *key, struct error *err)
     for (size_t i = 0; i < GPU_KEYS; i++)
         names[count++] = gpu_keys[i].name;
     const char *nearest = text_nearest(key, names, count);
-    return error_set(err, "there is no option '%s'%s%s%s", key, nearest ? "; did you mean '" : "",
+    return error_set(err, "unknown option '%s'%s%s%s", key, nearest ? "; did you mean '" : "",
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
@@ -186,6 +186,7 @@ static bool set_advanced(struct settings *settings, const char *key, const char 
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
+/* The keys that every server knows are checked here; all others belong to a device's tracer. */
 static bool set(struct settings *settings, const char *key, const char *value, struct error *err)
 {
     uint64_t delay = 0, most = 0;

@@ -105,7 +105,7 @@ static uint32_t stream_of(const struct cupti_memory *m)
                                                   : 0;
 }
 
-/* Of a pool that another process shares, CUPTI tells the process instead of the size. */
+/* For a pool shared by another process, CUPTI reports the process instead of the size. */
 static void put_allocation(const struct cupti_memory *m)
 {
     bool has_pool = m->pool_type == CUPTI_POOL_LOCAL;
@@ -170,6 +170,7 @@ static void put_device(const struct cupti_device *device)
     }
 }
 
+/* Unknown kinds are ignored: newer versions of CUPTI may add some. */
 static void put_record(const struct cupti_record *record)
 {
     const void *data = record;
@@ -237,7 +238,7 @@ static void note_end(uint32_t result)
             cupti_result(library, result));
 }
 
-/* The lock is let go now and then: a thread of the program may wait for it, see graphs.c. */
+/* The lock is released now and then: a thread of the program may wait for it, see graphs.c. */
 static void put_records(const struct filled *filled)
 {
     struct cupti_record *record = NULL;
@@ -297,7 +298,7 @@ static const struct {
     {CUPTI_MEMCPY, "copies"},
     {CUPTI_MEMCPY2, "copies between devices"},
     {CUPTI_MEMSET, "fills"},
-    {CUPTI_SYNCHRONIZATION, "synchronisation"},
+    {CUPTI_SYNCHRONIZATION, "synchronization"},
     {CUPTI_OVERHEAD, "its own overhead"},
     {CUPTI_GRAPH_TRACE, "graphs"}, /* at this level of detail only */
     {CUPTI_DEVICE, "devices"},     /* these are always on */
@@ -306,7 +307,7 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, GRAPHS = KINDS - 4 };
 
-/* Devices that CUDA has made before are told of only when asked for. */
+/* Devices that CUDA has initialized before are reported only on request. */
 static uint32_t enable_kind(uint32_t kind)
 {
     return kind == CUPTI_DEVICE && library->ActivityEnableAndDump

@@ -20,16 +20,16 @@ struct filled {
     uint32_t stream;
 };
 
-/* `may_refuse`: whether CUPTI takes it well when there is no buffer. */
+/* `may_refuse`: whether CUPTI copes with getting no buffer. */
 bool buffers_prepare(bool may_refuse);
-/* A zeroed buffer; NULL when as many are in use as may be. */
+/* A zeroed buffer; NULL when the maximum is in use. */
 uint8_t *buffers_take(void);
-/* Puts one into the queue and wakes who waits. */
+/* Puts one into the queue and wakes the waiting thread. */
 void buffers_fill(const struct filled *filled);
 /* Takes one from the queue; waits for it until then (CLOCK_MONOTONIC). False when there is none, or
  * after buffers_wake. */
 bool buffers_wait(struct filled *filled, int64_t until_ns);
-/* Lets the wait end though there is nothing. */
+/* Ends the wait although there is nothing. */
 void buffers_wake(void);
 /* Takes back one of the queue's that has been read. */
 void buffers_return(const struct filled *filled);

@@ -52,7 +52,7 @@ void calls_choose(const struct cupti *cupti, const char *names, bool attached)
     chosen_count = 0;
     is_attached = attached;
     if (names && !can_choose(cupti)) {
-        say("this version of CUPTI cannot choose calls: all of the runtime are recorded");
+        say("this version of CUPTI cannot select calls: all runtime calls are recorded");
         return;
     }
     for (const char *name = names; name && *name;) {
@@ -60,7 +60,7 @@ void calls_choose(const struct cupti *cupti, const char *names, bool attached)
         if (size > 0 && choose(cupti, CUPTI_DOMAIN_DRIVER, name, size) +
                                 choose(cupti, CUPTI_DOMAIN_RUNTIME, name, size) ==
                             0)
-            say("CUPTI knows no call %.*s: it is not recorded", (int)size, name);
+            say("CUPTI does not know the call %.*s: it is not recorded", (int)size, name);
         name += size + (name[size] == ',');
     }
 }

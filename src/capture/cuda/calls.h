@@ -6,7 +6,7 @@
 
 #include "capture/cuda/cupti.h"
 
-/* Looks up the names, which commas separate; NULL: none. Says which are no calls. `attached`: the
+/* Looks up the names, which commas separate; NULL: none. Reports unknown names. `attached`: the
  * program has used CUDA before. */
 void calls_choose(const struct cupti *cupti, const char *names, bool attached);
 void calls_enable(const struct cupti *cupti, bool is_on);

@@ -1,5 +1,5 @@
 /*
- * The thread begins with the first device, which CUPTI tells of, and has NVML alone to itself.
+ * The thread begins with the first device, which CUPTI reports; no other thread uses NVML.
  */
 #include "capture/cuda/counters.h"
 
@@ -29,7 +29,7 @@ struct device {
 static struct {
     struct ticker ticker;
     int64_t interval_ns;
-    uint32_t count; /* of devices; those below it do not change but by the thread */
+    uint32_t count; /* of devices; only the thread changes those below it */
     struct device devices[MOST_DEVICES];
 } counters = {.ticker = TICKER_INITIALIZER};
 
@@ -44,8 +44,8 @@ static void put_sample(const struct device *device, enum nvml_counter counter, i
     trace_file_unlock();
 }
 
-/* What a total has grown by since it was last read, per second; none the first time, and where it
- * has begun again. */
+/* The growth of a total since it was last read, per second; none the first time, and after it was
+ * reset. */
 static void put_rate(struct device *device, enum nvml_counter counter, int64_t time_ns,
                      uint64_t total)
 {
@@ -97,7 +97,7 @@ static uint32_t device_count(void)
     return count;
 }
 
-/* Samples that NVML's slowness has missed are left out. */
+/* Samples missed because NVML is slow are left out. */
 static void *work(void *unused)
 {
     (void)unused;
@@ -146,7 +146,8 @@ void counters_add(const struct cupti_device *device)
         *added = (struct device){.id = device->id};
         memcpy(added->uuid, device->uuid, sizeof added->uuid);
         if (counters.count == 1 && !ticker_start(&counters.ticker, work, "kymo-gpu-stat"))
-            say("power, clocks and other counters of GPUs are not recorded: there is no thread");
+            say("power, clocks and other counters of GPUs are not recorded: cannot create a "
+                "thread");
     }
     lock_release(&counters.ticker.lock);
 }

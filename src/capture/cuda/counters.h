@@ -8,7 +8,7 @@
 #include "capture/cuda/cupti.h"
 #include "capture/cuda/options/gpu_options.h"
 
-/* Without a thread or NVML there are no counters; one sentence says so. */
+/* Without a thread or NVML there are no counters; a message is printed. */
 void counters_start(const struct gpu_options *options);
 void counters_stop(void);
 

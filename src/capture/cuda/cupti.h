@@ -1,7 +1,7 @@
 /*
- * What is used of CUPTI, NVIDIA's profiling interface, declared here so that neither its headers
- * nor its library are needed to build: the library is the one the program's CUDA has, found at run
- * time. Records only ever grow at their end: what is declared is what CUDA 12 and 13 share.
+ * The part of CUPTI, NVIDIA's profiling interface, that is used, declared here so that neither its
+ * headers nor its library are needed to build: the library is the one the program's CUDA has, found
+ * at run time. Records only ever grow at their end: the declarations are what CUDA 12 and 13 share.
  */
 #ifndef KYMO_CAPTURE_CUDA_CUPTI_H
 #define KYMO_CAPTURE_CUDA_CUPTI_H
@@ -178,7 +178,7 @@ static_assert(offsetof(struct cupti_memset, memory_kind) == 50 &&
                   offsetof(struct cupti_memset, graph_node) == 64,
               "fill");
 static_assert(sizeof(struct cupti_call) == 40, "call");
-static_assert(sizeof(struct cupti_synchronization) == 40, "synchronisation");
+static_assert(sizeof(struct cupti_synchronization) == 40, "synchronization");
 static_assert(offsetof(struct cupti_graph_trace, stream) == 36, "graph");
 static_assert(offsetof(struct cupti_overhead, start) == 24, "overhead");
 static_assert(offsetof(struct cupti_device, id) == 112 &&

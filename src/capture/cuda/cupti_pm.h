@@ -1,6 +1,6 @@
 /*
- * What is used of CUPTI's sampling of hardware counters, since CUDA 12.6: parameters are structures
- * that begin with their size, which tells the library's version what it may read of them.
+ * The part of CUPTI's sampling of hardware counters that is used, since CUDA 12.6: parameters are
+ * structures that begin with their size, which tells the library how much of them it may read.
  */
 #ifndef KYMO_CAPTURE_CUDA_CUPTI_PM_H
 #define KYMO_CAPTURE_CUDA_CUPTI_PM_H

@@ -114,7 +114,7 @@ static void enable(const struct cupti *cupti)
     for (size_t i = 0; i < sizeof listened / sizeof *listened; i++) {
         uint32_t result = cupti->EnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, listened[i]);
         if (result != CUPTI_SUCCESS) {
-            say("nodes of CUDA graphs have no names: CUPTI does not tell of them: %s",
+            say("nodes of CUDA graphs have no names: CUPTI does not report them: %s",
                 cupti_result(cupti, result));
             return;
         }
@@ -146,7 +146,7 @@ bool graphs_start(const struct cupti *cupti, bool nodes, char problem[static 256
     if (ok && nodes)
         enable(cupti);
     if (!ok) {
-        snprintf(problem, 256, "there is no memory");
+        snprintf(problem, 256, "out of memory");
         graphs_stop(cupti);
     }
     return ok;

@@ -6,8 +6,8 @@
 
 #include "capture/cuda/cupti.h"
 
-/* Subscribes, which no other tool of the process may have done, and with `nodes` asks CUPTI to tell
- * of nodes as they are made. False when it cannot: `problem` says why. */
+/* Subscribes, which only one tool of a process can do, and with `nodes` asks CUPTI to report nodes
+ * as they are made. False when it cannot: `problem` says why. */
 bool graphs_start(const struct cupti *cupti, bool nodes, char problem[static 256]);
 void graphs_stop(const struct cupti *cupti);
 /* Adds the nodes made so far to the file; the caller holds its lock. */

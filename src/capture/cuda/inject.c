@@ -25,7 +25,7 @@ static struct lock lock = LOCK_INITIALIZER;
 
 static void complain(const struct error *err)
 {
-    say("%s; it is left out", err->text);
+    say("%s; it is ignored", err->text);
 }
 
 static void end_file(void)
@@ -35,8 +35,8 @@ static void end_file(void)
     trace_file_unlock();
 }
 
-/* Before the capture ends, and at exit, while the driver still works. Who comes second waits: the
- * capture must not end before the file has. */
+/* Before the capture ends, and at exit, while the driver still works. The second caller waits: the
+ * capture must not end before the file is complete. */
 static void stop(void)
 {
     lock_take(&lock);
@@ -60,11 +60,11 @@ static bool begin_file(const struct gpu_options *options, char problem[static 25
     bool ok = buffers_prepare(version >= CUPTI_VERSION_12_9) && trace_file_begin(options);
     trace_file_unlock();
     if (!ok)
-        snprintf(problem, 256, "there is no memory");
+        snprintf(problem, 256, "out of memory");
     return ok;
 }
 
-/* Ends what a failed start has begun. */
+/* Undoes a failed start. */
 static bool give_up(void)
 {
     pm_sampling_stop();
@@ -91,7 +91,7 @@ static bool start(char problem[static 256])
     if (!activity_start(&cupti, &options, is_attached, problem))
         return give_up();
     if (!worker_start(&options)) {
-        snprintf(problem, 256, "there is no thread for it");
+        snprintf(problem, 256, "cannot create a thread");
         return give_up();
     }
     return true;
@@ -99,8 +99,8 @@ static bool start(char problem[static 256])
 
 /* ---- Fork ---------------------------------------------------------------------------------- */
 
-/* Neither CUDA nor CUPTI works in a child: it records no GPU, and writes nothing of its parent's.
- */
+/* Neither CUDA nor CUPTI works in a child: it records no GPU, and writes nothing to its parent's
+ * files. */
 static void before_fork(void)
 {
     lock_take(&lock);

@@ -1,5 +1,5 @@
 /*
- * The table of NVML's functions, and a counter for each of what they tell.
+ * The table of NVML's functions, and a counter for each value they return.
  */
 #include "capture/cuda/nvml.h"
 
@@ -24,6 +24,7 @@ const char *const nvml_counter_ids[NVML_COUNTERS] = {
     [NVML_PCIE_RX] = "pcie_rx_kb_per_s",
 };
 
+/* A missing optional function costs its counter alone. After a failure nothing stays loaded. */
 bool nvml_load(struct nvml *nvml, char problem[static 256])
 {
     const char *missing = NULL;

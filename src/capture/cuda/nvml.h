@@ -1,7 +1,7 @@
 /*
- * What is used of NVML, NVIDIA's management library, declared here so that its headers are not
- * needed: it comes with the driver and is found at run time. Its functions may take milliseconds;
- * the throughput of PCIe is measured for 20.
+ * The part of NVML, NVIDIA's management library, that is used, declared here so that its headers
+ * are not needed: it comes with the driver and is found at run time. Its functions may take
+ * milliseconds; measuring the throughput of PCIe takes 20.
  */
 #ifndef KYMO_CAPTURE_CUDA_NVML_H
 #define KYMO_CAPTURE_CUDA_NVML_H

@@ -1,7 +1,7 @@
 /*
  * The tool's side of NVTX: InitializeInjectionNvtx2 is called with the first annotation of a
  * program that runs with NVTX_INJECTION64_PATH, and puts functions of its own in the program's
- * tables. What is declared here is NVTX's interface, which versions 2 and 3 share.
+ * tables. The declarations are the interface that versions 2 and 3 of NVTX share.
  */
 #include "capture/cuda/nvtx.h"
 
@@ -126,7 +126,7 @@ static void make_thread_end(void)
     has_thread_end = pthread_key_create(&thread_end, free_stack) == 0;
 }
 
-/* NULL when there is no memory, or nobody to free it with the thread. */
+/* NULL when out of memory, or when nothing would free it at the thread's end. */
 static struct stack *my_stack(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -491,6 +491,7 @@ static struct domain *create_wide(const wchar_t *name)
 /* ---- Injection ----------------------------------------------------------------------------- */
 
 #define PUT(id, function) [id] = (void (*)(void))(function)
+/* By NVTX's own numbers. Functions without an entry keep doing nothing. */
 static void (*const core[CORE_FUNCTIONS])(void) = {
     PUT(CORE_MARK_EX, mark_ex),
     PUT(CORE_MARK, mark_text),
@@ -508,6 +509,7 @@ static void (*const core[CORE_FUNCTIONS])(void) = {
     PUT(CORE_NAME_THREAD, name_thread),
     PUT(CORE_NAME_THREAD_WIDE, name_thread_wide),
 };
+/* The same for functions that take a domain. */
 static void (*const core2[CORE2_FUNCTIONS])(void) = {
     PUT(CORE2_MARK_EX, domain_mark),
     PUT(CORE2_START_EX, domain_start),
@@ -534,7 +536,7 @@ static void install(const struct exports *exports, enum module module,
             *table[i] = functions[i];
 }
 
-/* Who records GPUs says what is wrong with the options. */
+/* The part that records GPUs reports wrong options. */
 static void ignore(const struct error *err)
 {
     (void)err;

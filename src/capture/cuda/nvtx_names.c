@@ -18,6 +18,8 @@ struct category {
 
 static struct lock lock = LOCK_INITIALIZER;
 
+/* wchar_t is UTF-32 on Linux. Not wcstombs: it depends on the program's locale. Longer names are
+ * cut at a character. */
 const char *nvtx_narrow(const wchar_t *wide, char text[static NVTX_LONGEST_NAME])
 {
     size_t used = 0;

@@ -119,7 +119,7 @@ static uint64_t publish(struct schema *schema)
     return schema->id;
 }
 
-/* The size of what stands in a structure; 0 when that is not known. */
+/* The size of a member of a structure; 0 when unknown. */
 static size_t size_of(const void *domain, uint64_t type)
 {
     if (type < sizeof types / sizeof *types)
@@ -128,8 +128,8 @@ static size_t size_of(const void *domain, uint64_t type)
     return schema ? schema->enum_size : 0;
 }
 
-/* Offsets that are not given follow from the natural alignment, up to the first member of which the
- * size is not known. */
+/* Offsets that are not given follow from the natural alignment, up to the first member of unknown
+ * size. */
 static uint64_t register_schema(const void *domain, const struct schema_attributes *attributes)
 {
     if (!attributes || !attributes->entries)
@@ -176,7 +176,7 @@ static uint64_t register_enum(const void *domain, const struct enum_attributes *
     return publish(schema);
 }
 
-/* Who records GPUs says what is wrong with the options. */
+/* The part that records GPUs reports wrong options. */
 static void ignore(const struct error *err)
 {
     (void)err;

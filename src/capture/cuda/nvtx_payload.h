@@ -20,7 +20,7 @@ struct nvtx_payload {
 };
 
 /* Numbers and names of values in structures as args, `room` at most; returns their count. Domains
- * have schemas of their own. What has no known schema, or is no number, is left out. */
+ * have schemas of their own. Values that have no known schema, or are not numbers, are left out. */
 size_t nvtx_payload_args(const void *domain, const struct nvtx_payload *payloads, size_t count,
                          struct kymo_arg *args, size_t room);
 

@@ -13,8 +13,7 @@
 
 enum { CUPTI_ERROR_INVALID_PARAMETER = 1, CUPTI_ERROR_OUT_OF_MEMORY = 8 };
 
-/* In order of what they are worth: later ones may not fit. Of those with the same number, one is
- * enough. */
+/* In order of importance: later ones may not fit. Of those with the same number, one is enough. */
 #define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 static const struct {
     uint32_t number;
@@ -127,7 +126,7 @@ static bool add_metric(struct chooser *chooser, const char *name)
     struct pm_metrics set = {.count = chooser->metrics->count};
     size_t passes = 0;
     if (set.count == PM_MOST_METRICS) {
-        say_left_out(chooser, name, "there are too many");
+        say_left_out(chooser, name, "too many counters");
         return false;
     }
     memcpy(set.names, chooser->metrics->names, set.count * sizeof *set.names);
@@ -178,7 +177,7 @@ bool pm_metrics_choose(const struct cupti *cupti, const struct pm_chip *chip, ch
     if (chooser.failure != CUPTI_SUCCESS)
         snprintf(problem, 256, "%s", pm_result(cupti, chooser.failure));
     else if (metrics->count == 0)
-        snprintf(problem, 256, "none of them can be");
+        snprintf(problem, 256, "no counter can be sampled");
     if (chooser.failure == CUPTI_SUCCESS && metrics->count > 0)
         return true;
     pm_metrics_free(cupti, metrics);

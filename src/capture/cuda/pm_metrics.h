@@ -1,6 +1,6 @@
 /*
- * Which hardware counters of a device are sampled: those that are wanted, as far as it has them and
- * they fit into one pass.
+ * Which hardware counters of a device are sampled: those wanted that it has and that fit into one
+ * pass.
  */
 #ifndef KYMO_CAPTURE_CUDA_PM_METRICS_H
 #define KYMO_CAPTURE_CUDA_PM_METRICS_H
@@ -24,13 +24,13 @@ struct pm_metrics {
     size_t image_size; /* the configuration of the hardware */
 };
 
-/* The names, with commas, or GPU_USUAL_METRICS, must outlive the metrics. Says which of them are
- * left out; false when none is left, or it fails: `problem` says why. */
+/* The names, with commas, or GPU_USUAL_METRICS, must outlive the metrics. Reports those that are
+ * left out; false when none is left, or on failure: `problem` says why. */
 bool pm_metrics_choose(const struct cupti *cupti, const struct pm_chip *chip, char *wanted,
                        struct pm_metrics *metrics, char problem[static 256]);
 void pm_metrics_free(const struct cupti *cupti, struct pm_metrics *metrics);
 
-/* A result in words that tell what to do about it. */
+/* A result in words, with what to do about it. */
 const char *pm_result(const struct cupti *cupti, uint32_t result);
 
 #endif

@@ -45,7 +45,7 @@ static struct {
     const struct cupti *cupti;
     char names[NAMES_SIZE]; /* "": none are wanted */
     uint64_t interval_us, buffer_size;
-    uint32_t count; /* of devices; those below it do not change but by the thread */
+    uint32_t count; /* of devices; only the thread changes those below it */
     struct device *devices[MOST_DEVICES];
 } pm = {.ticker = TICKER_INITIALIZER};
 
@@ -85,6 +85,8 @@ static uint64_t note_times(struct device *device, uint64_t start_ns, uint64_t en
     return start_ns;
 }
 
+/* Evaluating takes long: the file's lock is held only to write. A sample that cannot be read or
+ * evaluated counts as lost. */
 static void take_sample(struct device *device, size_t index)
 {
     double values[PM_MOST_METRICS] = {0};
@@ -159,7 +161,7 @@ static void end_device(struct device *device)
     device->is_on = false;
 }
 
-/* What overwriting has left CUPTI cannot always decode: sampling then begins anew. */
+/* CUPTI cannot always decode a buffer after overwriting: sampling is then restarted. */
 static void restart(struct device *device, uint32_t result)
 {
     device->failures++;
@@ -186,7 +188,7 @@ static void read_device(struct device *device)
     }
 }
 
-/* What is left of samples is read before the device is let go. */
+/* The remaining samples are read before the device is released. */
 static void finish_device(struct device *device)
 {
     bool is_full = device->is_on;
@@ -297,7 +299,7 @@ static bool begin(struct device *device, char problem[static 256])
     return result == CUPTI_SUCCESS;
 }
 
-/* What CUPTI has loaded for this is destroyed by handlers of exit: ours must come before. */
+/* Exit handlers destroy what CUPTI has loaded for this: ours must run before them. */
 static void stop_before_exit(void)
 {
     atexit(pm_sampling_stop);
@@ -387,7 +389,7 @@ void pm_sampling_add(uint32_t id)
             memcpy(device->names, pm.names, sizeof device->names);
             pm.devices[pm.count++] = device;
         } else {
-            say("hardware counters of GPU %u are not sampled: there is no memory or no thread", id);
+            say("hardware counters of GPU %u are not sampled: out of memory or threads", id);
             free(device);
         }
     }
@@ -409,7 +411,7 @@ void pm_sampling_unlock(void)
     lock_release(&pm.ticker.lock);
 }
 
-/* What the thread was using is left as it is. */
+/* The thread's objects are left as they are. */
 void pm_sampling_forked(void)
 {
     ticker_forked(&pm.ticker);

@@ -8,7 +8,7 @@
 #include "capture/cuda/cupti.h"
 #include "capture/cuda/options/gpu_options.h"
 
-/* Does nothing where no metrics are wanted. What a device cannot do, one sentence says. */
+/* Does nothing without metrics. One message reports what a device cannot do. */
 void pm_sampling_start(const struct cupti *cupti, const struct gpu_options *options);
 void pm_sampling_stop(void);
 

@@ -1,8 +1,8 @@
 /*
- * PyTorch has let go of Python's lock when it tells of an operator: it is taken for as long as the
- * frames are looked at. Where other threads of Python keep it, the program would wait for each of
- * its operators: after a few such waits no more lines are asked for. Code objects that were seen
- * are kept, so that what is known of them stays true.
+ * PyTorch has released Python's lock when it reports an operator: the lock is taken while the
+ * frames are read. If other Python threads hold it, the program would wait for each of its
+ * operators: after a few such waits no more lines are asked for. Code objects that were seen are
+ * kept alive, so that what is known about them stays true.
  */
 #include "capture/cuda/python_lines.h"
 
@@ -110,7 +110,7 @@ static bool is_own(const char *file)
     return python.torch && strncmp(file, python.torch, strlen(python.torch)) == 0;
 }
 
-/* Names of what is no file, "<string>", have brackets. */
+/* Names that are not files, such as "<string>", have brackets. */
 static const char *file_of(void *code)
 {
     char *file = text_attribute(code, "co_filename");
@@ -172,10 +172,10 @@ static bool find_line(struct python_line *line)
 static void note_wait(int64_t wait_ns)
 {
     if (wait_ns > LONG_WAIT_NS && atomic_fetch_add(&waits, 1) + 1 == MOST_WAITS)
-        say("lines of Python are not recorded from here on: other threads keep Python's lock");
+        say("Python lines are not recorded from here on: other threads hold Python's lock");
 }
 
-/* What a line is looked up with may free objects, whose ends may run operators: they get none. */
+/* Looking up a line may free objects whose destructors run operators: those get no line. */
 bool python_line(struct python_line *line)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

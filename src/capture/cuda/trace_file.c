@@ -149,7 +149,7 @@ void trace_file_forked(void)
 
 /* ---- Definitions --------------------------------------------------------------------------- */
 
-/* Where the id of what has this hash is, or will be. */
+/* Where the id for this hash is, or will be. */
 static size_t find_slot(const struct ids *ids, uint64_t hash)
 {
     size_t slot = hash % SLOTS;
@@ -158,7 +158,7 @@ static size_t find_slot(const struct ids *ids, uint64_t hash)
     return slot;
 }
 
-/* The id of what has this hash; a new one if *is_new. */
+/* The id for this hash; a new one if *is_new. */
 static uint32_t find_id(struct ids *ids, uint64_t hash, bool *is_new)
 {
     hash = hash ? hash : 1;
@@ -174,7 +174,7 @@ static uint32_t find_id(struct ids *ids, uint64_t hash, bool *is_new)
     return ++ids->last;
 }
 
-/* Room for a definition of at most so many bytes. */
+/* Room for a definition of at most this many bytes. */
 static uint8_t *room(size_t size)
 {
     if ((size_t)(file->definitions + DEFINITIONS_SIZE - file->definitions_end) < size)
@@ -264,6 +264,8 @@ void trace_thread(uint32_t thread)
     }
 }
 
+/* Programs launch the same kernels again and again: a shape is written once, and kernels refer to
+ * it by its id. */
 uint32_t trace_shape(const struct cupti_kernel *kernel)
 {
     bool is_new;
@@ -315,7 +317,7 @@ void trace_device(const struct cupti_device *device)
 
 /* ---- Tables -------------------------------------------------------------------------------- */
 
-/* Counts a row; false when there are as many of its kind as may be. */
+/* Counts a row; false when its kind has reached its limit. */
 static bool is_within_limits(enum trace_table table)
 {
     bool is_call = table == TRACE_CALLS;

@@ -20,15 +20,15 @@ enum trace_table {
 void trace_file_lock(void);
 void trace_file_unlock(void);
 
-/* Begins the file; false when there is no memory for it. */
+/* Begins the file; false when out of memory. */
 bool trace_file_begin(const struct gpu_options *options);
-/* Writes what has been added. What cannot be written is counted as lost from then on. */
+/* Writes the rows added so far. After a failure, everything counts as lost. */
 void trace_file_flush(void);
 void trace_file_end(void);
 
 /* Ids, from 1; 0 when the file has ended. */
 uint32_t trace_text(const char *text);
-uint32_t trace_annotation(const char *text); /* 0 when there are as many as may be */
+uint32_t trace_annotation(const char *text); /* 0 when the limit is reached */
 uint32_t trace_stream(uint32_t device, uint32_t context, uint32_t stream);
 /* Writes the name of a thread of this process, once. */
 void trace_thread(uint32_t thread);
@@ -40,7 +40,7 @@ void trace_row(enum trace_table table, const uint64_t *values);
 void trace_lost(uint64_t records);
 void trace_lost_samples(uint64_t samples); /* of hardware counters */
 
-/* In the child of a fork, which writes none; the lock is held. */
+/* In the child of a fork, which writes no file; the lock is held. */
 void trace_file_forked(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * It wakes with a buffer, and at times: twice a second what has ended is handed over and written,
- * so that a program that is killed loses half a second at most.
+ * It wakes for each buffer and twice a second, when finished work is handed over and written: a
+ * killed program loses half a second at most.
  */
 #include "capture/cuda/worker.h"
 
@@ -62,6 +62,8 @@ static void write_all(void)
     trace_file_unlock();
 }
 
+/* After a request to stop it goes on until the queue is empty, so that everything that was handed
+ * over is decoded; nothing new is begun then. */
 static void *work(void *unused)
 {
     (void)unused;

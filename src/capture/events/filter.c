@@ -119,6 +119,8 @@ static bool set_named(struct event_filter *filter, struct part part, bool value)
     return type != EVENT_TYPES;
 }
 
+/* Included and excluded types are collected apart and the excluded ones removed last, so that the
+ * order of items does not matter. */
 bool event_filter_types(struct event_filter *filter, const char *text, char *bad, size_t size)
 {
     struct event_filter wanted = *filter, unwanted;

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #define NO_CORE       TRACE_NO_CORE
-#define CORE(vnc)     (uint32_t)(vnc) /* -1 is no core */
+#define CORE(vnc)     (uint32_t)(vnc) /* -1 means no core */
 #define LIST(...)     __VA_ARGS__
 #define NUMBER(name)  kymo_int(#name, (int64_t)(name))
 #define COUNT(name)   kymo_uint(#name, (uint64_t)(name))
@@ -89,7 +89,7 @@ static void request_completed(NRT_STATUS status, uint64_t sequence, const bool *
 
 #define INTERPOSE __attribute__((visibility("default")))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): types and parameter lists cannot be parenthesised */
+/* NOLINTBEGIN(bugprone-macro-parentheses): types and parameter lists cannot be parenthesized */
 
 /* Before the call. The empty first arg allows for an otherwise empty list. */
 #define BEFORE(type_, otherwise, name, parameters, look_up, core_, before)                         \

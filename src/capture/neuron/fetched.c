@@ -39,7 +39,7 @@ static bool is_key(const struct json_value *key, const char *name)
     return key->text.size == size && memcmp(key->text.data, name, size) == 0;
 }
 
-/* An integer, as 64 bits that are negative or not. */
+/* An integer, as 64 bits and a sign. */
 static bool whole_number(const struct json_value *value, uint64_t *bits, bool *is_negative)
 {
     struct json_reader in = json_read(value->text);
@@ -177,6 +177,8 @@ static void read_member(struct json_reader *in, struct fetched *result)
         result->lost += bits;
 }
 
+/* One pass without allocation over JSON that is not trusted; events before a syntax error have been
+ * handed over already. */
 void fetched_read(const char *json, size_t size, char *texts,
                   void (*take)(void *user, struct fetched_event *event), void *user,
                   struct fetched *result)
@@ -199,6 +201,6 @@ void fetched_read(const char *json, size_t size, char *texts,
     json_skip_space(&in);
     if (!in.problem && in.at < in.end)
         in.problem = "text after the object";
-    result->problem = in.problem ? in.problem : has_events ? NULL : "there is no list of events";
+    result->problem = in.problem ? in.problem : has_events ? NULL : "no list of events";
     result->offset = (size_t)(in.at - json);
 }

@@ -1,7 +1,7 @@
 /*
  * Pending requests, by sequence number. Queues bound their number, unless the program never checks
- * for completion: then new requests replace the oldest in their row, whose events stay without an
- * end. The lock's holder reaches no cancellation point.
+ * for completion: new requests then replace the oldest in their row, whose events never end. The
+ * lock's holder reaches no cancellation point.
  */
 #include "capture/neuron/requests.h"
 

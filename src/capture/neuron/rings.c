@@ -163,6 +163,8 @@ static void keep_args(struct rings_event *event, const struct kymo_arg *args, si
     }
 }
 
+/* Any thread may call it. The time is read under the ring's lock, so that a ring's events are in
+ * order; in a full ring the oldest event gives way. */
 void rings_push(const struct trace_record *event, const struct kymo_arg *args, size_t count)
 {
     if (!(__atomic_load_n(&wanted[event->type / 64], __ATOMIC_RELAXED) >> (event->type % 64) & 1))

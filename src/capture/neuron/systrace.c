@@ -1,6 +1,6 @@
 /*
- * The runtime's trace: who has it, and the thread that fetches. The lock is held while the runtime
- * is asked for something on its own behalf, so that nrt_close, fork and exit wait for that.
+ * The runtime's trace: who owns it, and the thread that fetches. The lock is held during our own
+ * calls of the runtime, so that nrt_close, fork and exit wait for them.
  */
 #include "capture/neuron/systrace.h"
 
@@ -34,7 +34,7 @@ static struct {
     struct lock lock;
     pthread_cond_t wake;
     enum { IDLE, RUNNING, PROGRAM } state; /* PROGRAM: the trace is the program's */
-    bool is_initialised, is_given_up, is_exiting, has_thread;
+    bool is_initialized, is_given_up, is_exiting, has_thread;
     bool is_inherited; /* a child of fork finds its parent's trace running */
     unsigned failures;
     nrt_sys_trace_fetch_options_t *options; /* NULL: none */
@@ -50,7 +50,7 @@ static void enter(void)
 static void tell_calls(void)
 {
     bool is_due =
-        trace.state == IDLE && trace.is_initialised && !trace.is_given_up && !trace.is_exiting;
+        trace.state == IDLE && trace.is_initialized && !trace.is_given_up && !trace.is_exiting;
     __atomic_store_n(&systrace_is_due, is_due, __ATOMIC_RELAXED);
 }
 
@@ -76,7 +76,7 @@ static void give_up(const char *what, NRT_STATUS status)
 
 /* ---- Fetching ------------------------------------------------------------------------------ */
 
-/* One fetch; false when it is of no use to go on. *events: how many came. */
+/* One fetch; false when another is pointless. *events: how many came. */
 static bool fetch(uint64_t *events)
 {
     static const char function[] = "nrt_sys_trace_fetch_events";
@@ -100,7 +100,7 @@ static bool fetch(uint64_t *events)
     return !found.problem;
 }
 
-/* What the runtime has; returns whether that was much. */
+/* Fetches what the runtime has; returns whether that was much. */
 static bool fetch_all(void)
 {
     uint64_t events = FETCH_EVENTS, all = 0;
@@ -126,7 +126,7 @@ static void end_trace(void)
     trace.state = IDLE;
 }
 
-/* Takes what is left and ends the trace; false when it was not running. */
+/* Fetches the rest and ends the trace; false when it was not running. */
 static bool pause_trace(void)
 {
     if (trace.state != RUNNING)
@@ -138,8 +138,7 @@ static bool pause_trace(void)
 
 static void end_with_program(void);
 
-/* What is registered here is called before the runtime's own handlers, which it registered earlier.
- */
+/* Handlers registered here run before the runtime's own, which it registered earlier. */
 static void watch_exit(void)
 {
     static bool is_watching;
@@ -154,7 +153,7 @@ static void watch_exit(void)
 static void start_trace(void)
 {
     uint64_t types[EVENT_TYPE_WORDS];
-    if (trace.state != IDLE || !trace.is_initialised || trace.is_given_up || trace.is_exiting ||
+    if (trace.state != IDLE || !trace.is_initialized || trace.is_given_up || trace.is_exiting ||
         !kymo_wants(1))
         return;
     if (!systrace_api_find(&api)) {
@@ -180,7 +179,7 @@ static void start_trace(void)
         api.fetch_options_set_max_events_per_nc(trace.options, FETCH_EVENTS);
     trace.state = RUNNING;
     trace.failures = 0;
-    fetch_all(); /* what this makes the runtime set up is torn down after end_with_program */
+    fetch_all(); /* anything the runtime sets up for this is torn down after end_with_program */
     watch_exit();
 }
 
@@ -237,12 +236,12 @@ static void resume_trace(void)
         start_thread();
 }
 
-void systrace_initialised(NRT_STATUS status)
+void systrace_initialized(NRT_STATUS status)
 {
     if (status != NRT_SUCCESS || is_inside || call_is_to_own_runtime())
         return;
     enter();
-    trace.is_initialised = true;
+    trace.is_initialized = true;
     trace.is_given_up = false;
     resume_trace();
     leave();
@@ -263,7 +262,7 @@ void systrace_close(void)
         return;
     enter();
     pause_trace();
-    trace.is_initialised = false;
+    trace.is_initialized = false;
     pthread_cond_signal(&trace.wake);
     leave();
 }
@@ -279,14 +278,14 @@ static void end_with_capture(void)
     leave();
 }
 
-/* The program fetches no more: what its own trace has left is recorded, too. */
+/* The program fetches no more: the rest of its own trace is recorded, too. */
 static void end_with_program(void)
 {
     if (is_inside) /* the runtime called exit */
         return;
     enter();
     trace.is_exiting = true;
-    if (trace.state == PROGRAM && trace.is_initialised && kymo_wants(1))
+    if (trace.state == PROGRAM && trace.is_initialized && kymo_wants(1))
         fetch_all();
     pause_trace();
     pthread_cond_signal(&trace.wake);
@@ -324,7 +323,7 @@ void systrace_forked(void)
 {
     static const uint64_t none[EVENT_TYPE_WORDS];
     make_condition();
-    trace.has_thread = trace.is_initialised = false;
+    trace.has_thread = trace.is_initialized = false;
     if (trace.state == RUNNING) {
         trace.state = IDLE;
         trace.is_inherited = true;
@@ -338,6 +337,8 @@ void systrace_forked(void)
 
 #define INTERPOSE __attribute__((visibility("default")))
 
+/* The runtime has one trace: ours is stopped first, and resumed if the program's cannot start.
+ * errno is the runtime's. */
 INTERPOSE NRT_STATUS nrt_sys_trace_start(nrt_sys_trace_config_t *options)
 {
     static void *slot;
@@ -377,7 +378,7 @@ INTERPOSE NRT_STATUS nrt_sys_trace_stop(void)
     enter();
     bool is_program = trace.state == PROGRAM, was_running = pause_trace();
     if (is_program && kymo_wants(1) && systrace_api_find(&api))
-        fetch_all(); /* what the program throws away */
+        fetch_all(); /* events that the program discards */
     NRT_STATUS status = stop();
     int problem = errno;
     if (is_program && status == NRT_SUCCESS)

@@ -4,7 +4,7 @@
  * capture runs. Calls of those types are then left to the runtime, so that none is recorded twice.
  *
  * The program may trace, too: its own trace takes the place of this one, from its start to its
- * stop. What it fetches is recorded on the way to it; calls are recorded by their wrappers.
+ * stop. Events it fetches are recorded on their way to it; calls are recorded by their wrappers.
  */
 #ifndef KYMO_CAPTURE_NEURON_SYSTRACE_H
 #define KYMO_CAPTURE_NEURON_SYSTRACE_H
@@ -19,7 +19,7 @@ void systrace_unlock(void);
 void systrace_forked(void);
 
 /* After nrt_init, and before nrt_close. */
-void systrace_initialised(NRT_STATUS status);
+void systrace_initialized(NRT_STATUS status);
 void systrace_close(void);
 
 extern uint64_t systrace_types[EVENT_TYPE_WORDS]; /* left to the runtime */

@@ -30,9 +30,9 @@ struct systrace_api {
 bool systrace_api_find(struct systrace_api *api);
 /* Keeps the runtime loaded: its functions are called from another thread. */
 void systrace_api_pin(const struct systrace_api *api);
-/* The types it emits; none where it does not say. */
+/* The types it emits; none if it does not say. */
 void systrace_api_types(const struct systrace_api *api, uint64_t types[static EVENT_TYPE_WORDS]);
-/* Starts a trace of all types and cores, with rings of so many events. */
+/* Starts a trace of all types and cores, with rings of this many events. */
 NRT_STATUS systrace_api_start(const struct systrace_api *api, uint64_t events);
 
 #endif

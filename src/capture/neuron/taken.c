@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SECOND  ((int64_t)1000000000)
-#define OUTSIDE (60 * SECOND) /* a time is wrong that is so far from the trace's */
+#define OUTSIDE (60 * SECOND) /* a time this far from the trace's is wrong */
 
 /* Types that have a wrapper. */
 static const uint16_t wrapped_types[] = {

@@ -1,5 +1,5 @@
 /*
- * Records fetched events: a lane for each core, and one for what belongs to none. One thread at a
+ * Records fetched events: a lane for each core, and one for events without a core. One thread at a
  * time.
  */
 #ifndef KYMO_CAPTURE_NEURON_TAKEN_H

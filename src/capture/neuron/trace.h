@@ -1,6 +1,6 @@
 /*
- * nrt: the runtime's library, libnrt.so.1. Its public API is include/nrt; this header is for code
- * that executes models or intercepts runtime calls, and emits events.
+ * trace: events of the runtime's library, libnrt.so.1, whose public API is include/nrt. This header
+ * is for code that executes models or intercepts runtime calls, and emits events.
  *
  *     uint64_t id = trace_next_id();
  *     trace_event(EVENT_nrt_execute, core, TRACE_START, id, kymo_uint("model_id", model));

@@ -25,8 +25,8 @@ static struct {
 
 static PyTypeObject *step_type;
 
-/* The bytes of a text, NULL with an exception. What UTF-8 cannot encode is replaced, in *made,
- * which then is the caller's. */
+/* The bytes of a text, NULL with an exception. If UTF-8 cannot encode it, *made is a replacement
+ * that the caller owns. */
 static const char *bytes_of(PyObject *text, PyObject **made)
 {
     *made = NULL;
@@ -63,7 +63,7 @@ static bool is_plain(PyObject *value)
            PyUnicode_Check(value);
 }
 
-/* A plain value; an int that has no room is a text already. */
+/* A plain value; an int that does not fit is a text already. */
 static struct kymo_arg arg_of(struct args *args, const char *key, PyObject *value)
 {
     if (PyFloat_Check(value))
@@ -238,6 +238,8 @@ static PyObject *annotation_is_enabled(PyObject *unused, PyObject *unused_too)
     return PyBool_FromLong(kymo_wants(1));
 }
 
+/* The name may be given by position or by keyword. Old references are dropped last: that may run
+ * code of the program, which must find the object whole. */
 static int annotation_init(PyObject *self, PyObject *args, PyObject *named)
 {
     struct annotation *annotation = (struct annotation *)self;
@@ -255,8 +257,8 @@ static int annotation_init(PyObject *self, PyObject *args, PyObject *named)
     }
     if (!name || !PyUnicode_Check(name)) {
         Py_XDECREF(others);
-        PyErr_SetString(PyExc_TypeError, "an annotation has one argument, its name, a str; args "
-                                         "of the event are keyword arguments");
+        PyErr_SetString(PyExc_TypeError, "an annotation takes one argument, its name (a str); the "
+                                         "event's args are keyword arguments");
         return -1;
     }
     PyObject *name_before = annotation->name, *args_before = annotation->args;

@@ -10,7 +10,7 @@
 
 enum { FIRST_SLOTS = 4096, NAME_SIZE = 512 };
 
-/* As all versions have them; function_layout_is_known holds that against a function. */
+/* As all versions have them; function_layout_is_known checks that against a function. */
 struct function_layout {
     PyObject_HEAD PyMethodDef *method;
     PyObject *self, *module;
@@ -45,7 +45,7 @@ static bool exclude_all(struct callees *callees, PyObject *modules)
     PyObject *list = modules ? PySequence_List(modules) : PyList_New(0);
     Py_ssize_t count = list ? PyList_Size(list) : -1;
     if (count >= 0 && PyUnicode_Check(modules ? modules : list)) {
-        PyErr_SetString(PyExc_TypeError, "exclude is a list of names of modules, not a str");
+        PyErr_SetString(PyExc_TypeError, "exclude must be a list of module names, not a str");
         count = -1;
     }
     if (count > 0 && !(callees->excluded = calloc((size_t)count, sizeof *callees->excluded)))
@@ -137,7 +137,7 @@ static bool is_excluded(const struct callees *callees, const char *module, size_
     return false;
 }
 
-/* Copies the text of a str; an object that is none leaves `otherwise`. */
+/* Copies the text of a str; any other object leaves `otherwise`. */
 static void copy_text(char *to, size_t size, PyObject *object, const char *otherwise)
 {
     PyObject *bytes = object && PyUnicode_Check(object)
@@ -170,7 +170,7 @@ static bool is_left_out(const struct callees *callees, PyObject *globals, const 
         return false;
     if (globals)
         copy_text(module, sizeof module, PyDict_GetItemString(globals, "__name__"), "");
-    /* The first importlib has another name for itself. */
+    /* The bootstrap importlib has another name for itself. */
     const char *frozen = "<frozen ";
     if (strncmp(file, frozen, strlen(frozen)) == 0 &&
         is_excluded(callees, file + strlen(frozen), strcspn(file + strlen(frozen), ">")))
@@ -218,7 +218,7 @@ static void copy_owner(char *to, size_t size, PyObject *function)
     Py_XDECREF(type);
 }
 
-/* What keeps the definition of a function alive, and no object of the program. */
+/* An object that keeps a function's definition alive, but none of the program's own. */
 static PyObject *owner_of(PyObject *function)
 {
     PyObject *self = PyCFunction_Check(function) ? PyCFunction_GetSelf(function) : NULL;

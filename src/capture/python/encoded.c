@@ -78,6 +78,8 @@ static struct kymo_arg arg_of(const char *key, const char *value)
     return kymo_text(key, value);
 }
 
+/* Cuts `text` at the separators, so that keys and values point into it. Args without a key or a
+ * value are skipped. */
 size_t encoded_args(char *text, struct kymo_arg *args, size_t count)
 {
     size_t size = strlen(text);

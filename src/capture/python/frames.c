@@ -133,7 +133,7 @@ static PyObject *thread_object(unsigned long ident)
     return thread;
 }
 
-/* Of attributes that are no more than that: nothing of the program runs. */
+/* Reads plain attributes only: no code of the program runs. */
 bool python_thread_name(char *name, size_t size, unsigned long ident)
 {
     PyObject *thread = thread_object(ident);
@@ -249,6 +249,8 @@ void traced_leave_outer(struct traced_thread *thread, const void *key, uint64_t 
 
 /* ---- Threads ------------------------------------------------------------------------------- */
 
+/* The calls that are already open begin at `begin`. Exceptions while frames are read are dropped:
+ * tracing must not raise in the program. */
 static void push_open(struct traced_thread *thread, PyFrameObject *frame, uint64_t begin)
 {
     size_t before = thread->depth;
@@ -278,6 +280,8 @@ static void push_open(struct traced_thread *thread, PyFrameObject *frame, uint64
     PyErr_Clear();
 }
 
+/* Runs in the thread itself. Python reuses idents, so an entry that was made ahead is taken only if
+ * the system's id agrees. A pending exception of the program survives. */
 struct traced_thread *traced_adopt(PyFrameObject *frame)
 {
     unsigned long ident = PyThread_get_thread_ident();

@@ -1,7 +1,7 @@
 /*
- * Frames of Python calls, internal to the module. The interpreter tells of calls and returns
+ * Frames of Python calls, internal to the module. The interpreter reports calls and returns
  * (hooks.c); each thread has a stack of the calls that are open, and a lane to which a call goes
- * when it returns (frames.c). All of it is done by who holds the interpreter's lock.
+ * when it returns (frames.c). All of it runs with the interpreter's lock held.
  *
  * A call is recorded as a whole at its end: begin and end cannot come apart, calls that are too
  * short leave nothing behind, and of a full ring the outer calls are kept.
@@ -78,7 +78,7 @@ struct traced_thread {
     size_t depth, capacity, beyond; /* beyond: calls for which the stack has no room */
     struct kymo_lane *lane;         /* NULL until a call has returned */
     bool is_adopted, is_refused;    /* by its thread; by the recorder */
-    unsigned unnamed;               /* so many calls more may find out its name */
+    unsigned unnamed;               /* calls left that may find out its name */
     unsigned long ident;            /* Python's */
     uint64_t native;                /* the system's; 0 when it is not known */
     struct traced_thread *next, **link;
@@ -139,7 +139,7 @@ void traced_stop(void);
 
 /* ---- The interpreter: hooks.c -------------------------------------------------------------- */
 
-/* What comes first and may run code of the program. False with an exception. */
+/* The first step, which may run code of the program. False with an exception. */
 bool hooks_prepare(void);
 /* level 1: Python functions, 2: C functions too. False with an exception. */
 bool hooks_install(int level);

@@ -1,12 +1,12 @@
 /*
- * Hooks: how the interpreter tells of calls and returns. From 3.12 on by sys.monitoring, for all
+ * Hooks: how the interpreter reports calls and returns. From 3.12 on by sys.monitoring, for all
  * threads at once; before by the profile function of each thread.
  */
 #include "capture/python/frames.h"
 
 #include <stddef.h>
 
-/* What is not in the stable ABI, but in all versions that need it. */
+/* Not in the stable ABI, but in all versions that need it. */
 typedef int profile_function(PyObject *, PyFrameObject *, int, PyObject *);
 extern void PyEval_SetProfile(profile_function *, PyObject *);
 extern int _PyEval_SetProfile(PyThreadState *, profile_function *, PyObject *)
@@ -177,7 +177,7 @@ static bool register_events(PyObject *monitoring, int level)
             ok = register_event(monitoring, bits, &events[i], true, &set);
     Py_XDECREF(bits);
     disable = ok && !disable ? PyObject_GetAttrString(monitoring, "DISABLE") : disable;
-    /* What an earlier recording has left out may be wanted by this one. */
+    /* This recording may want what an earlier one left out. */
     return ok && disable && call(monitoring, "restart_events", NULL, 0, 0) &&
            call(monitoring, "set_events", "ll", tool, set);
 }
@@ -206,12 +206,14 @@ static struct traced_thread *adopt_in(PyFrameObject *frame, bool begins)
     return thread;
 }
 
+/* Called by the interpreter for every event of a thread, with its lock held. Always returns 0:
+ * anything else would raise in the program. */
 static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *arg)
 {
     (void)self;
     if (what >= ON_C_CALL && !wants_functions)
         return 0;
-    if (!traced_callees.slots) /* a thread that has not heard of the end */
+    if (!traced_callees.slots) /* a thread that does not know yet that tracing has ended */
         return 0;
     struct traced_thread *thread =
         traced_is_known() ? traced_mine.thread : adopt_in(frame, what == ON_CALL);
@@ -234,7 +236,7 @@ static int on_profile(PyObject *self, PyFrameObject *frame, int what, PyObject *
     return 0;
 }
 
-/* What threading has a new thread call with its first event. */
+/* threading has each new thread call this with its first event. */
 static PyObject *in_new_thread(PyObject *self, PyObject *args)
 {
     (void)self, (void)args;

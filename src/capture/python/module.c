@@ -57,10 +57,13 @@ static bool in_range(const char *what, long long value, long long least, long lo
 {
     if (value >= least && value <= most)
         return true;
-    PyErr_Format(PyExc_ValueError, "%s is from %lld to %lld, not %lld", what, least, most, value);
+    PyErr_Format(PyExc_ValueError, "%s must be from %lld to %lld, not %lld", what, least, most,
+                 value);
     return false;
 }
 
+/* Creating files may take long: kymo_start runs without the interpreter's lock. Ranges are checked
+ * before anything is started. */
 static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
@@ -131,7 +134,7 @@ static PyMethodDef functions[] = {
     {"stop_frames", stop_frames, METH_NOARGS,
      "stop_frames()\n\nEnds the recording of calls; those that are open end now."},
     {"sample_stacks", (PyCFunction)(void (*)(void))sample_stacks, METH_VARARGS | METH_KEYWORDS,
-     "sample_stacks(hz=100)\n\nRecords the stacks of all threads, so many times a second."},
+     "sample_stacks(hz=100)\n\nRecords the stacks of all threads, hz times a second."},
     {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "

@@ -32,7 +32,7 @@ struct sampled {
 
 struct sampled_thread {
     unsigned long ident;
-    uint64_t native; /* an ident is given again once its thread has ended */
+    uint64_t native; /* idents are reused once their thread has ended */
     struct kymo_lane *lane;
     bool is_named;
     struct sampled *stack;
@@ -256,7 +256,7 @@ static void take_if_asked(void)
     bool is_asked = sampler.is_asked && !sampler.is_ending;
     sampler.is_asked = false;
     pthread_mutex_unlock(&sampler.mutex);
-    /* Collected garbage may run code of the program in between, and the lock pass on. */
+    /* The garbage collector may run code of the program in between, and pass the lock on. */
     if (!is_asked || sampler.is_taking)
         return;
     sampler.is_taking = true;
@@ -304,6 +304,8 @@ static bool ask_main_thread(void)
     return !sampler.is_queued;
 }
 
+/* Sleeps without the interpreter's lock, and takes it only when the main thread did not take the
+ * sample. Samples that are late are skipped, not made up for. */
 static void *run(void *unused)
 {
     (void)unused;
@@ -362,7 +364,7 @@ static void make_condition(void)
     pthread_cond_init(&sampler.changed, &monotonic);
 }
 
-/* What was sampled is the parent's. */
+/* The samples are the parent's. */
 static void after_fork_in_child(void)
 {
     sampler.is_queued = sampler.is_taking = false;
@@ -463,6 +465,7 @@ static bool is_at_least(long version)
 
 /* ---- Functions of the module --------------------------------------------------------------- */
 
+/* The interpreter's lock is held. is_on is set last; on failure nothing is left running. */
 PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
@@ -471,7 +474,7 @@ PyObject *sample_stacks(PyObject *module, PyObject *args, PyObject *named)
     if (!PyArg_ParseTupleAndKeywords(args, named, "|d:sample_stacks", names, &hz))
         return NULL;
     if (!(hz > 0 && hz <= 1000)) {
-        PyErr_SetString(PyExc_ValueError, "hz is more than 0 and at most 1000");
+        PyErr_SetString(PyExc_ValueError, "hz must be more than 0 and at most 1000");
         return NULL;
     }
     if (sampler.is_on || !kymo_ticks()) {

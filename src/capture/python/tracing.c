@@ -19,6 +19,8 @@ static bool start(int level, double least_us, PyObject *exclude)
     return false;
 }
 
+/* The interpreter's lock is held. is_tracing is set last, so that there is nothing to stop after a
+ * failure. */
 PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
@@ -31,11 +33,11 @@ PyObject *trace_frames(PyObject *module, PyObject *args, PyObject *named)
         return NULL;
     if (level < 1 || level > 2)
         return PyErr_Format(PyExc_ValueError,
-                            "level is 1 (Python functions) or 2 (C functions, "
-                            "too), not %d",
+                            "level must be 1 (Python functions) or 2 (also C "
+                            "functions), not %d",
                             level);
     if (!(least_us >= 0)) {
-        PyErr_SetString(PyExc_ValueError, "min_duration_us is not negative");
+        PyErr_SetString(PyExc_ValueError, "min_duration_us must not be negative");
         return NULL;
     }
     if (is_tracing || !kymo_ticks()) {

@@ -21,7 +21,7 @@ bool append_to_file(const char *rings, const char *name, const void *data, size_
     bool ok = fd >= 0 && write(fd, data, size) == (ssize_t)size;
     if (!ok) {
         struct error err;
-        error_in_file(&err, path, "cannot be written: %s; nothing is added to it any more",
+        error_in_file(&err, path, "cannot be written: %s; nothing more is added to it",
                       strerror(errno));
         capture_complain(&err);
     }

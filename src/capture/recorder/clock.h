@@ -34,13 +34,13 @@ struct clock_map {
         double ns_per_tick; /* from here to the next */
     } piece[CLOCK_PIECES + 2];
     size_t count;
-    size_t last; /* the piece used last: neighbouring events share it */
+    size_t last; /* the piece used last: neighboring events share it */
 };
 
 void clock_map_make(struct clock_map *map, const struct ring_session *session);
 int64_t clock_map_find(struct clock_map *map, uint64_t ticks);
 
-/* Sums and differences of what a damaged file may say wrap around; they are wrong, but defined. */
+/* With values from a damaged file, sums and differences wrap around: wrong, but defined. */
 static inline int64_t clock_sum(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);

@@ -9,7 +9,7 @@ enum {
     BLOCK_EVENTS = 8192,
     BLOCK_ARGS = 16384, /* that, or one more event's */
     MOST_ARGS = BLOCK_ARGS + RING_MOST_ARGS + 2,
-    /* What a block can take at most: varints of the widths its columns have. */
+    /* The maximum size of a block: varints of the widths its columns have. */
     EVENT_BYTES = 10 + 5 + 1 + 3 + 10 + 1 + 10,
     ARG_BYTES = 5 + 1 + 10,
     BLOCK_BYTES = BLOCK_EVENTS * EVENT_BYTES + MOST_ARGS * ARG_BYTES + 512,
@@ -161,6 +161,8 @@ static uint8_t *encode_values(uint8_t *to, const struct columns *columns, uint32
     return to == begun ? start : encode_end(begun, to);
 }
 
+/* Fields of a block in schema/ntrace.proto; columns in which all values are the default are left
+ * out. `encoded` has room for the largest block. */
 static void write_block(struct columns *columns)
 {
     if (columns->count == 0)

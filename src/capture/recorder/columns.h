@@ -19,8 +19,8 @@ uint32_t columns_add_name(struct encode_file *file, struct columns_names *names,
                           const struct ring_name *name, const char *text);
 
 struct columns;
-/* NULL when there is no memory. The map and names must outlive it; names are added to for texts
- * that are in the rings. */
+/* NULL when out of memory. The map and names must outlive it; texts stored in the rings are added
+ * to the names. */
 struct columns *columns_new(struct encode_file *file, struct clock_map *clock,
                             struct columns_names *names);
 void columns_free(struct columns *columns);

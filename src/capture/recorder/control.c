@@ -38,8 +38,8 @@ static struct {
     char output[PATH_MAX], instance[128]; /* what the options point to */
     char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
     char process_name[128];
-    /* Where the session file is mapped while a capture runs, and plain memory otherwise: what is
-     * counted late does no harm. NULL before the first capture. */
+    /* The mapped session file while a capture runs, and plain memory otherwise, so that late counts
+     * do no harm. NULL before the first capture. */
     struct ring_session *session;
 } capture = {.lock = LOCK_INITIALIZER};
 static atomic_bool inherited; /* from the parent, and not begun yet */
@@ -176,7 +176,7 @@ static bool take_options(const struct kymo_options *given)
     for (char *c = capture.instance; *c; c++)
         *c = *c == '/' ? '_' : *c;
     take_filters(&options);
-    options.event_cores = options.event_types = NULL; /* the filter has what they say */
+    options.event_cores = options.event_types = NULL; /* the filter has them already */
     capture.options = options;
     return true;
 }
@@ -259,7 +259,8 @@ static int end(void)
     struct error err;
     __atomic_store_n(&kymo_level, 0, __ATOMIC_RELAXED);
     sampler_stop();
-    lanes_close(); /* before the names: an event that finds none for that reason is not recorded */
+    lanes_close(); /* before the names: an event that lacks a name for that reason is not recorded
+                    */
     names_stop();
     bool ok = write_session(&err);
     int problem = errno ? errno : EIO;

@@ -1,7 +1,7 @@
 /*
  * Protobuf for the recorder: numbers into a buffer that the caller knows to be large enough, and a
- * file that takes buffers. It allocates nothing while it writes and ends no program, as it works
- * inside of others; for everything else there is src/base/wire.
+ * file that takes buffers. It allocates nothing while it writes and never exits, because it runs
+ * inside other programs; everything else uses src/base/wire.
  */
 #ifndef KYMO_CAPTURE_RECORDER_ENCODE_H
 #define KYMO_CAPTURE_RECORDER_ENCODE_H
@@ -73,7 +73,7 @@ static inline uint8_t *encode_text(uint8_t *to, uint32_t number, const char *tex
 }
 
 /* A message, a text or a packed column whose length is not known yet: five bytes are kept for it
- * and filled with a number that is longer than it need be, which every reader takes. */
+ * and filled with a padded varint, which every reader accepts. */
 enum { ENCODE_LENGTH = 5 };
 static inline uint8_t *encode_begin(uint8_t *to, uint32_t number)
 {
@@ -114,7 +114,7 @@ bool encode_open(struct encode_file *file, const struct encode_directory *direct
 bool encode_open_fd(struct encode_file *file, int fd, const char *path, struct error *err);
 /* Whether this is the temporary name of a file that a killed program left behind. */
 bool encode_is_part(const char *name);
-/* Buffer space for so many bytes; NULL after a write error or when it does not fit. */
+/* Buffer space for this many bytes; NULL after a write error or when it does not fit. */
 uint8_t *encode_room(struct encode_file *file, size_t size);
 static inline void encode_used(struct encode_file *file, const uint8_t *end)
 {

@@ -13,7 +13,7 @@ enum {
     MOST_FILES = 4096, /* beyond, the oldest go */
     MOST_LANES = 1 << 20,
     PACK_PIECE = 256 << 10,     /* reserved at once */
-    LARGEST_PACKED = 256 << 10, /* what is copied while other threads wait: 8,000 records, 20 us */
+    LARGEST_PACKED = 256 << 10, /* copied while other threads wait: 8,000 records, 20 us */
 };
 
 /* A file of ended lanes. */

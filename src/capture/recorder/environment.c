@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first time they are read: what was said once is known. */
+/* The first time they are read; later the user has been told already. */
 static atomic_bool said;
 
 static void warn(const struct error *err)
@@ -86,7 +86,7 @@ static uint64_t number_in(const char *variable, uint64_t most, uint64_t usual)
     return usual;
 }
 
-/* Says so when a variable has none of the values it may have; the last is NULL. */
+/* Warns when a variable has a value that is not allowed; the list ends with NULL. */
 static void check_word(const char *variable, const char *const *words, const char *allowed)
 {
     const char *value = secure_getenv(variable);
@@ -96,7 +96,7 @@ static void check_word(const char *variable, const char *const *words, const cha
         if (strcmp(value, *words) == 0)
             return;
     struct error err;
-    error_set(&err, "%s=%s is none of %s; 0 is used", variable, value, allowed);
+    error_set(&err, "%s=%s is not one of %s; 0 is used", variable, value, allowed);
     warn(&err);
 }
 
@@ -105,8 +105,8 @@ static void check_device_variables(void)
 {
     static const char *const modes[] = {"0", "1", "model", "session", NULL};
     static const char *const switches[] = {"0", "1", NULL};
-    check_word("NEURON_RT_INSPECT_DEVICE_PROFILE", modes, "0, 1, model and session");
-    check_word("NEURON_RT_INSPECT_ON_FAIL", switches, "0 and 1");
+    check_word("NEURON_RT_INSPECT_DEVICE_PROFILE", modes, "0, 1, model or session");
+    check_word("NEURON_RT_INSPECT_ON_FAIL", switches, "0 or 1");
 }
 
 static void read_variables(struct kymo_options *options)

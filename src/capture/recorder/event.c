@@ -44,7 +44,7 @@ static inline struct ring_record *next_slot(struct kymo_lane *lane)
     return lane->position.slot;
 }
 
-/* What a reader finds before the head is whole, also when the program dies at this very moment. */
+/* Everything before the head is whole, even if the program dies at this very moment. */
 static inline void publish_one(struct kymo_lane *lane, struct ring_record *record)
 {
     struct lane_position behind = {record + 1, lane->position.base};
@@ -139,7 +139,7 @@ static inline struct ring_record *advance(struct kymo_lane *lane, struct lane_po
     return position->slot++;
 }
 
-/* Args behind an event, two a record; how many records that took. */
+/* Args behind an event, two a record; returns how many records that took. */
 static unsigned put_args(struct kymo_lane *lane, struct lane_position *position,
                          const struct stored *args, size_t count)
 {
@@ -159,8 +159,8 @@ static unsigned put_args(struct kymo_lane *lane, struct lane_position *position,
     return records;
 }
 
-/* A text behind an event, in at most so many records; a cut one ends with dots. How many records
- * that took. */
+/* A text behind an event, in at most this many records; a cut one ends with dots. Returns how many
+ * records that took. */
 static unsigned put_text(struct kymo_lane *lane, struct lane_position *position, const char *text,
                          unsigned most)
 {

@@ -53,7 +53,7 @@ static bool core_passes(uint32_t core)
     if (!__atomic_load_n(&by_core, __ATOMIC_RELAXED))
         return true;
     if (core >= EVENT_CORES)
-        return core == UINT32_MAX; /* what belongs to no core */
+        return core == UINT32_MAX; /* events without a core */
     return __atomic_load_n(&cores[core / 64], __ATOMIC_RELAXED) >> (core % 64) & 1;
 }
 

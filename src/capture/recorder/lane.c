@@ -238,7 +238,7 @@ static size_t at_most(size_t size, size_t most)
     return size < most ? size : most;
 }
 
-/* Asks for what will be needed next. */
+/* Requests the next piece ahead of time. */
 static void look_ahead(struct kymo_lane *lane, size_t piece)
 {
     size_t from = lane->region.ready, prepared = __atomic_load_n(&lane->prepared, __ATOMIC_RELAXED);
@@ -295,7 +295,7 @@ static void wait_for_end(void)
 }
 
 /* The position is at the end of what is reserved. In a ring that shrinks, the next event replaces
- * the oldest one: who reads the ring either sees its new size, or the writer sees here that it is
+ * the oldest one: either a reader sees the new size, or the writer sees here that the ring is being
  * read. */
 static void extend(struct kymo_lane *lane, struct ring_record *slot)
 {

@@ -1,7 +1,7 @@
 /*
  * Lanes of the running capture: a ring for each thread that records and for each core that a
  * runtime opens. A thread gets its ring with its first event; when it ends, its events stay in
- * files (ended.h) until the capture ends, and no memory does.
+ * files (ended.h) until the capture ends, and its memory is freed.
  */
 #ifndef KYMO_CAPTURE_RECORDER_LANE_H
 #define KYMO_CAPTURE_RECORDER_LANE_H
@@ -34,9 +34,10 @@ struct kymo_lane {
     uint32_t number;
     struct ring_record *first, *end;
     struct region region;
-    /* What the recorder's own thread is asked to reserve ahead of the writer, and how far it is. */
+    /* How much the recorder's own thread should reserve ahead of the writer, and how much it has.
+     */
     size_t wanted_from, wanted_to, prepared;
-    bool detached;                  /* its capture is over; the memory is of no use */
+    bool detached;                  /* its capture is over; its memory is no longer used */
     struct kymo_lane *next, **link; /* in the list of live lanes */
     char path[];
 };
@@ -55,8 +56,8 @@ void lane_go_to(struct kymo_lane *lane, const struct lane_position *position);
 /* Number of the running capture, 0 when none is. */
 extern uint32_t lanes_session;
 
-/* A capture begins; rings is where its files are. Number 0: without events. What is counted goes
- * into *session, which stays in memory for ever. */
+/* A capture begins; rings is where its files are. Number 0: without events. Counts go into
+ * *session, which stays mapped forever. */
 void lanes_start(uint32_t number, struct ring_session *session, const char *rings,
                  uint64_t records);
 /* No further event is recorded; the lock is held from here to lanes_end. */
@@ -72,7 +73,7 @@ void lanes_prepare(void);
 
 void lanes_lock(void);
 void lanes_unlock(void);
-/* In a child of fork, with the lock held: lets go of all that belongs to the parent. */
+/* In a child of fork, with the lock held: releases everything that belongs to the parent. */
 void lanes_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The recorder's locks: mutexes whose holder cannot be cancelled or interrupted.
+ * The recorder's locks: mutexes whose holder cannot be canceled or interrupted.
  */
 #include "capture/recorder/lock.h"
 
@@ -23,8 +23,8 @@ void signals_restore(const sigset_t *before)
     set_mask(SIG_SETMASK, before);
 }
 
-/* Signals first: a handler that leaves with longjmp finds nothing changed. Those that tell of a
- * fault in the code that runs cannot wait. */
+/* Signals first: a handler that leaves with longjmp finds nothing changed. Signals for faults in
+ * the running code cannot wait. */
 void undisturbed_begin(struct undisturbed *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -45,8 +45,7 @@ static void restore_signals(void *before)
     signals_restore(&((const struct undisturbed *)before)->signals);
 }
 
-/* A thread that was cancelled meanwhile ends here: its cleanup handlers find its own signal mask.
- */
+/* A thread that was canceled meanwhile ends here: its cleanup handlers find its own signal mask. */
 void undisturbed_end(const struct undisturbed *before)
 {
     struct undisturbed own = *before;

@@ -1,7 +1,7 @@
 /*
- * Locks of the recorder. The holder is neither cancelled nor interrupted by signals: a handler
- * could leave with longjmp, call exit or record an event, and the lock would be held forever. Slow
- * paths without a lock use the same protection.
+ * Locks of the recorder. The holder is neither canceled nor interrupted by signals: a handler could
+ * leave with longjmp, call exit or record an event, and the lock would be held forever. Slow paths
+ * without a lock use the same protection.
  */
 #ifndef KYMO_CAPTURE_RECORDER_LOCK_H
 #define KYMO_CAPTURE_RECORDER_LOCK_H
@@ -20,7 +20,7 @@ void undisturbed_end(const struct undisturbed *before);
 /* pthread_once, which would wait for a thread that has left it. */
 void undisturbed_once(pthread_once_t *once, void (*routine)(void));
 
-/* Who is undisturbed sets a signal mask with this: pthread_sigmask would let cancellation in. */
+/* Undisturbed code sets signal masks with this: pthread_sigmask would let cancellation in. */
 void signals_restore(const sigset_t *before);
 
 /* Locks are released in the opposite order. */

@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 
 enum {
-    /* Of the file at most. Values of args end first, then names that are made while the program
-     * runs; names and keys that stand in its source have room to the end. */
+    /* Of the file at most. Values of args run out of room first, then names made at run time; names
+     * and keys from the program's source have room to the end. */
     NAMES_SIZE = RING_NAMES_SIZE,
     DYNAMIC_SIZE = 48 << 20,
     VALUES_SIZE = 32 << 20,
@@ -192,9 +192,8 @@ void names_count_lost(void)
     names_unlock();
 }
 
-/* Where a text lies says which it is most of the time: keys are literals, and values come from the
- * same places again and again. What lies there now is compared, which takes a third of the time of
- * a search. */
+/* A text's address mostly identifies it: keys are literals, and values come from the same places
+ * again and again. The text there now is compared, which takes a third of the time of a search. */
 static uint32_t find_by_address(const char *text, size_t most)
 {
     enum { REMEMBERED = 1024 };
@@ -285,6 +284,8 @@ uint32_t names_site(struct kymo_site *site)
     return id;
 }
 
+/* Known keys are found without the lock: the id is stored before the key, so whoever sees the key
+ * also sees its id. Keys beyond KYMO_SITE_KEYS are looked up each time. */
 uint32_t names_site_key(struct kymo_site *site, const char *key)
 {
     if (!key)

@@ -27,8 +27,8 @@ void names_forked(void);
 uint32_t names_text(const char *text, enum ring_group group, int level);
 /* A key. */
 uint32_t names_key(const char *key);
-/* A value. There may be any number of them: they get no more than half of the room, and what finds
- * none goes into the ring. */
+/* A value. There may be any number of them: they get no more than half of the room, and those that
+ * do not fit go into the ring. */
 uint32_t names_value(const char *text);
 /* An event type with its place in a source file, which may be NULL. */
 uint32_t names_located(const char *text, int level, const char *file, uint32_t line);

@@ -24,7 +24,7 @@
 
 enum { STAT_SIZE = 1024, STATUS_SIZE = 4096, PID_SIZE = 32 };
 
-/* What /proc says of the first thread of a process (proc(5)). */
+/* What /proc says about the first thread of a process (proc(5)). */
 struct process {
     char state;
     unsigned long flags; /* PF_ */

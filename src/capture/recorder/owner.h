@@ -18,14 +18,14 @@ enum owner_state { OWNER_DEAD, OWNER_ALIVE, OWNER_UNKNOWN };
 /*
  * Exact where the reader shares boot and pid namespace with the owner: a process with this pid and
  * this start time runs or does not. Elsewhere (a container, another machine with the same network
- * file system, after a reboot) the heartbeat decides; unknown is what has none, or one from the
- * future. What is in the file is not trusted.
+ * file system, after a reboot) the heartbeat decides; an owner without one, or with one from the
+ * future, is unknown. The file's content is not trusted.
  */
 enum owner_state owner_state(const struct ring_session *session);
 
-/* Whether it is alive only because the system has not finished ending it: it was killed and gives
- * back its memory, which takes seconds where that is large or of a GPU. False where it cannot be
- * seen. */
+/* Whether it is alive only because the system has not finished ending it: it was killed and is
+ * releasing its memory, which takes seconds if there is much of it or it is a GPU's. False when the
+ * process cannot be seen. */
 bool owner_is_ending(const struct ring_session *session);
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "capture/recorder/ring.h"
 
-#define RECORD_RINGS "rings" /* where the files of a capture are that was not ended */
+#define RECORD_RINGS "rings" /* files of a capture that was not ended */
 
 /* The files of a session. */
 enum record_file {
@@ -37,12 +37,12 @@ struct record_summary {
 /* Whether a session's directory has rings of a capture that was not ended. */
 bool record_is_left_over(const char *directory);
 
-/* Who recorded; false when these are no rings that can be read. */
+/* The process that recorded; false when the rings cannot be read. */
 bool record_examine(const char *directory, struct record_summary *summary, struct error *err);
 
 /* Writes the session files that the rings make to files that are open and empty, by enum
- * record_file; those that stay empty are none. Nothing in the directory is changed. A program that
- * still records is not disturbed. */
+ * record_file; a file that stays empty is not part of the session. Nothing in the directory is
+ * changed. A program that still records is not disturbed. */
 bool record_convert(const char *directory, const int files[static RECORD_FILES],
                     struct record_summary *summary, struct error *err);
 

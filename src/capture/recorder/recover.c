@@ -86,6 +86,8 @@ static struct left_over *left_over_open(const char *directory, struct error *err
     return NULL;
 }
 
+/* A copy of the used part. The file is not trusted: its size and the format's maximum bound what
+ * its header says. */
 static bool read_names(struct left_over *left, struct error *err)
 {
     uint64_t size;
@@ -98,7 +100,7 @@ static bool read_names(struct left_over *left, struct error *err)
         problem = "cannot read";
     } else if (header.magic != RING_NAMES_MAGIC) {
         problem = "not a file of a capture";
-    } else { /* the file has its full size from the start; what is used is the beginning of it */
+    } else { /* the file has its full size from the start; only its beginning is used */
         uint64_t used = header.used < size ? header.used : size;
         used = used < RING_NAMES_SIZE ? used : RING_NAMES_SIZE;
         used = used > sizeof header ? used : sizeof header;

@@ -8,7 +8,7 @@
  *   session       struct ring_session: who records (owner.h tells whether it is alive), the clock
  *                 and its samples, counts.
  *   names         struct ring_names, then struct ring_name, one behind the other, each at a
- *                 multiple of 8 bytes. A name's id is its offset divided by 8; id 0 is no name.
+ *                 multiple of 8 bytes. A name's id is its offset divided by 8; id 0 means no name.
  *                 Entries never change once `used` is behind them.
  *   lane_<n>      struct ring_header in the first RING_HEADER_SIZE bytes, then `slots` records. One
  *                 for each thread or core.
@@ -21,10 +21,9 @@
  * records written. It grows by whole events, after the event's records are in their slots, so that
  * what is before it is whole. The slots behind it may be half written: the last RING_GUARD slots
  * before the oldest record are therefore never counted as kept, and an event never has more records
- * than that. Kept are the last min(head, slots - RING_GUARD) records; events of which the first
- * record is gone are lost. Pages are reserved before they are written, piece by piece, so that a
- * full disk is an error and not a signal; it makes the ring smaller: `slots` may shrink during the
- * first lap.
+ * than that. The last min(head, slots - RING_GUARD) records are kept; events whose first record is
+ * gone are lost. Pages are reserved before they are written, piece by piece, so that a full disk is
+ * an error and not a signal; it makes the ring smaller: `slots` may shrink during the first lap.
  *
  * A lane that ends and is small is copied to the current pack; one store to `used` adds it there,
  * and only then its file goes. A lane that is in a pack counts there alone: its file may still be
@@ -35,10 +34,10 @@
  * the names file has no room is in the ring itself: in records of kind RING_CHARS behind the args,
  * first that of the event's name, then those of the args, in their order.
  *
- * The files may be deleted while the program runs: it goes on in memory, and the events are lost
- * that only a file had. They must not be made shorter: the program's next write behind the new end
- * is a SIGBUS, as with any mapped file, and Linux offers nothing against it but memory that a kill
- * takes along.
+ * The files may be deleted while the program runs: it goes on in memory, and events that only a
+ * file had are lost. They must not be truncated: the program's next write behind the new end raises
+ * SIGBUS, as with any mapped file, and the only alternative on Linux is memory that does not
+ * survive a kill.
  */
 #ifndef KYMO_CAPTURE_RECORDER_RING_H
 #define KYMO_CAPTURE_RECORDER_RING_H
@@ -208,8 +207,8 @@ struct ring_session {
     uint64_t lane_records; /* the most a ring keeps */
     uint64_t lanes;        /* opened so far */
     uint64_t lost_events;  /* that had no ring */
-    /* Of the two, dropped[drops % 2] holds: a drop is counted by the one store to `drops`, before
-     * the file goes, so that the count is exact wherever the program was killed. */
+    /* Of the two, dropped[drops % 2] is valid: a drop is counted by the one store to `drops`,
+     * before the file goes, so that the count is exact wherever the program was killed. */
     uint64_t drops;
     struct ring_dropped dropped[2];
     char instance[128], host[128], program[256], process_name[128];

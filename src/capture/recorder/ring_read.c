@@ -58,8 +58,8 @@ static const char *problem_of(const struct ring_directory *rings, const struct s
     return (uint64_t)status->st_size < least ? "too short for a ring file" : NULL;
 }
 
-/* Opening a device can have side effects: the file type is checked before and, as it may be
- * replaced meanwhile, after. */
+/* Opening a device can have side effects, so the file type is checked before opening and, because
+ * the file may have been replaced, again after. */
 int ring_file_open(const struct ring_directory *rings, const char *name, uint64_t least,
                    uint64_t *size, struct error *err)
 {
@@ -126,6 +126,8 @@ static const char *ring_problem(struct ring_lane *lane)
     return header->version == RING_VERSION ? NULL : "the version of the ring is not supported";
 }
 
+/* A file that the program was killed while making is a lane without events: it is empty, or has its
+ * full size and a header of zeros. */
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
                     uint64_t slots, struct error *err)
 {

@@ -27,7 +27,7 @@ void ring_directory_close(struct ring_directory *rings);
  * it is anything else. */
 int ring_file_open(const struct ring_directory *rings, const char *name, uint64_t least,
                    uint64_t *size, struct error *err);
-/* Exactly so many bytes. */
+/* Exactly this many bytes. */
 bool ring_file_read(int fd, void *to, size_t size, uint64_t offset);
 
 /* A lane, in the program that writes it, in a file or in a pack. */
@@ -39,8 +39,8 @@ struct ring_lane {
     uint64_t at, first; /* where the header and the first slot are in the file */
 };
 void ring_lane_mapped(struct ring_lane *lane, const struct ring_header *header);
-/* `slots`: those of a file that the program was killed while making. There is nothing in it, and
- * its magic number is 0. */
+/* `slots`: those of a file that the program was killed while making. It is empty, and its magic
+ * number is 0. */
 bool ring_lane_open(struct ring_lane *lane, const struct ring_directory *rings, uint32_t number,
                     uint64_t slots, struct error *err);
 void ring_lane_close(struct ring_lane *lane);

@@ -1,7 +1,7 @@
 /*
- * The sampling thread. What it finds about CPUs and memory is appended to files that are session
- * files already (a protobuf message may be written in pieces), one write each, so that a killed
- * program leaves whole samples.
+ * The sampling thread. Samples of CPUs and memory are appended to files that already are session
+ * files (a protobuf message may be written in pieces), one write each, so that a killed program
+ * leaves whole samples.
  */
 #include "capture/recorder/sampler.h"
 
@@ -27,7 +27,7 @@ enum {
     STACK_SIZE = 256 << 10,
     EARLY_SAMPLES = 500, /* of the clock, one a second; then fewer and fewer */
     LATE_SAMPLES = 100,
-    SHORTEST_MS = 100, /* a last sample of the CPUs that says something */
+    SHORTEST_MS = 100, /* shortest interval for a useful last sample of the CPUs */
     HEARTBEAT_MS = 1000,
     LARGEST_SAMPLE = PROC_MOST_CPUS * 10 + 256,
 };
@@ -90,6 +90,8 @@ static float busy_percent(const struct proc_cpu *now, const struct proc_cpu *bef
     return percent(now->busy - before->busy, now->total - before->total);
 }
 
+/* One sample, written with one append. The static buffer has one user: the sampling thread, and
+ * sampler_stop once that has ended. False ends the sampling of CPUs. */
 static bool sample_cpus(void)
 {
     static uint8_t data[LARGEST_SAMPLE];
@@ -176,6 +178,8 @@ static int64_t next_beat(int64_t last, unsigned ms, int64_t now)
     return next > now ? next : now + (int64_t)ms * MS;
 }
 
+/* One loop for four tasks, each with its own due time. A task that fails is not tried again in this
+ * capture. */
 static void *sample(void *unused)
 {
     (void)unused;
@@ -226,7 +230,7 @@ static void start_thread(void)
     lock_release(&sampler.lock);
     signals_restore(&before);
     pthread_attr_destroy(&attributes);
-    if (!sampler.has_thread) /* a heartbeat that stays behind would tell of a dead program */
+    if (!sampler.has_thread) /* a heartbeat that is not updated would look like a dead program */
         __atomic_store_n(&sampler.options.session->owner.heartbeat_ns, 0, __ATOMIC_RELAXED);
 }
 

@@ -16,7 +16,8 @@ struct sampler_options {
     void (*prepare)(void);                /* called after sampler_wake */
 };
 
-/* Also takes the first sample of the clock. Without a thread there are no others but the last. */
+/* Also takes the first sample of the clock. Without a thread, the last sample is the only other
+ * one. */
 void sampler_start(const struct sampler_options *options);
 /* Has the thread call prepare. */
 void sampler_wake(void);

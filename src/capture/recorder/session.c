@@ -143,7 +143,7 @@ static bool write_ntrace(struct writer *writer, struct error *err)
     if (!writer->columns || !write_names(writer)) {
         columns_free(writer->columns);
         encode_discard(&writer->file);
-        return error_set(err, "there is no memory to write a capture");
+        return error_set(err, "out of memory while writing a capture");
     }
     write_lanes(writer);
     writer->end_ns = columns_last_ns(writer->columns);
@@ -162,8 +162,8 @@ static uint64_t read_number(const uint8_t *data, size_t size, size_t *at)
     return value;
 }
 
-/* The samplers write whole messages, but the last one may be cut off on a full disk. A field of
- * number 0 is none: the rest is not the sampler's. */
+/* The samplers write whole messages, but the last one may be cut off on a full disk. Field number 0
+ * is invalid: the rest is not the sampler's. */
 static size_t whole_fields(const uint8_t *data, size_t size)
 {
     size_t whole = 0, at = 0;
@@ -180,8 +180,8 @@ static size_t whole_fields(const uint8_t *data, size_t size)
     return whole;
 }
 
-/* Copies what is whole; how much that is. Samples are small messages: one that does not fit is
- * none. */
+/* Copies the whole messages and returns their size. Samples are small: a message that does not fit
+ * is not one. */
 static uint64_t copy_samples(struct writer *writer, int from, uint64_t size)
 {
     enum { WINDOW = 1 << 20 };
@@ -205,7 +205,7 @@ static bool skip_samples(struct writer *writer, const struct error *problem)
     return false;
 }
 
-/* A sampler's file is as it is to be. *is_there: whether there is one. */
+/* A sampler's file is copied as it is. *is_there: whether there is one. */
 static bool write_samples(struct writer *writer, enum record_file file, bool *is_there,
                           struct error *err)
 {
@@ -359,7 +359,7 @@ bool session_write(struct session_input *input, const struct session_output *out
 {
     struct writer *writer = session_list_lanes(input) ? calloc(1, sizeof *writer) : NULL;
     if (!writer)
-        return error_set(err, "there is no memory to write a capture");
+        return error_set(err, "out of memory while writing a capture");
     writer->input = input;
     writer->output = output;
     clock_map_make(&writer->clock, input->session);
@@ -405,7 +405,7 @@ static void remove_ring_file(const struct ring_directory *rings, const char *nam
 
 void session_remove_rings_at(int directory, const struct ring_directory *rings)
 {
-    /* First: without it nobody takes the remaining files for a capture. */
+    /* First: without it, nothing takes the remaining files for a capture. */
     remove_ring_file(rings, "session");
     int fd = openat(rings->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;

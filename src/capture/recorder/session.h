@@ -36,8 +36,8 @@ struct session_input {
     uint64_t last_at;
     struct ring_pack_file pack;
     bool is_listed; /* the lanes are complete and sorted */
-    /* Filled in: events of all lanes and those no ring has, those that are kept, files that are not
-     * what they should be and what is wrong with the first of them. */
+    /* Filled in: events of all lanes and those no ring has, those that are kept, damaged files and
+     * what is wrong with the first of them. */
     uint64_t recorded, kept;
     size_t skipped;
     struct error first_skipped;
@@ -48,7 +48,7 @@ void session_add_lane(struct session_input *input, uint32_t number,
                       const struct ring_header *header);
 void session_add_pack(struct session_input *input, uint32_t number);
 /* Adds the lanes of all packs, sorts them by their numbers, and leaves out those that count as lost
- * already. False when there is no memory. */
+ * already. False when out of memory. */
 bool session_list_lanes(struct session_input *input);
 bool session_open_lane(struct session_input *input, struct session_lane *known,
                        struct ring_lane *lane, struct error *err);
@@ -59,7 +59,7 @@ void session_free_lanes(struct session_input *input);
 /* Where session files go: to a directory, or each to a file that is open already. */
 struct session_output {
     const struct encode_directory *directory; /* NULL: to files */
-    const int *files;                         /* by enum record_file; what stays empty is none */
+    const int *files; /* by enum record_file; a file that stays empty is not part of the session */
 };
 
 /* Writes ntrace.pb, cpu_util.pb and host_mem.pb where there are any, and trace_info.pb last. */
@@ -67,7 +67,7 @@ bool session_write(struct session_input *input, const struct session_output *out
                    struct error *err);
 /* In the program itself: writes them to the session's directory. */
 bool session_finish(const char *directory, struct session_input *input, struct error *err);
-/* Removes rings/ and the recorder's files in it; what else is there stays. */
+/* Removes rings/ and the recorder's files in it; other files stay. */
 void session_remove_rings(const char *directory);
 void session_remove_rings_at(int directory, const struct ring_directory *rings);
 

@@ -42,7 +42,7 @@ static void make_plain(char *instance)
 void instance_id(char *instance, size_t size)
 {
     const char *given = secure_getenv("KYMO_INSTANCE_ID");
-    /* On EC2 the board is labelled with the instance; cloud-init, if it ran, has noted it too. */
+    /* On EC2 the board is labeled with the instance; cloud-init, if it ran, has noted it too. */
     if (given && *given)
         snprintf(instance, size, "%s", given);
     else if (!(first_line("/sys/devices/virtual/dmi/id/board_asset_tag", instance, size) &&
@@ -79,7 +79,7 @@ static bool claim(const char *directory)
     return mkdir(path, 0777) == 0;
 }
 
-/* Where the name is taken by what is not ours. */
+/* The name is taken by something that is not ours. */
 static bool claim_beside(char directory[static SESSION_DIRECTORY_MAX])
 {
     size_t size = strlen(directory);
@@ -114,6 +114,8 @@ static bool claim_inside(char directory[static SESSION_DIRECTORY_MAX])
     return false;
 }
 
+/* Absolute, because the program may change its directory. Processes that want the same name at the
+ * same time each get one of their own: mkdir decides. */
 bool session_directory_make(char directory[static SESSION_DIRECTORY_MAX], const char *output,
                             const char *instance, struct error *err)
 {

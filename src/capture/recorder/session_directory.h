@@ -10,7 +10,7 @@
 
 enum { SESSION_DIRECTORY_MAX = PATH_MAX - 320 }; /* leaves room for the names of files in it */
 
-/* $KYMO_INSTANCE_ID, what the cloud's agent has left on this machine, or the host's name. */
+/* $KYMO_INSTANCE_ID, the id that the cloud's agent has left on this machine, or the host's name. */
 void instance_id(char *instance, size_t size);
 
 /* Makes the session's directory and rings/ in it. Where a capture of the same name exists already,

@@ -2,8 +2,8 @@
  * Where the lanes of a capture are: in this program, in files of their own or in packs.
  *
  * A program that still runs moves lanes from their files to packs meanwhile. The files are listed
- * first, so a lane is seen in one of the two or in both; where a file is gone later, the lane is in
- * what has been added to the packs since.
+ * first, so a lane is seen in one of the two or in both; if a file is gone later, its lane has been
+ * added to a pack since.
  */
 #include "capture/recorder/session.h"
 
@@ -18,7 +18,7 @@ void session_note_skipped(struct session_input *input, const struct error *probl
         input->first_skipped = *problem;
 }
 
-/* Room for one more; false when there is no memory. */
+/* Room for one more; false when out of memory. */
 static bool grow(struct session_input *input, void **items, size_t count, size_t *capacity,
                  size_t size)
 {

@@ -1,5 +1,5 @@
 /*
- * XLA writes the programs it compiles into the session's directory, where KYMO_HLO=1 asks for it.
+ * With KYMO_HLO=1, XLA writes the programs it compiles into the session's directory.
  */
 #ifndef KYMO_CAPTURE_RECORDER_XLA_DUMP_H
 #define KYMO_CAPTURE_RECORDER_XLA_DUMP_H

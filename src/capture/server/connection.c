@@ -214,7 +214,7 @@ static bool begin_monitor(struct stream *stream, const uint8_t *data, size_t siz
     if (!monitor_request_read(&stream->monitor, data, size, status))
         return false;
     if (stream->monitor.duration_ms > CONNECTION_MONITOR_MS)
-        return status_set(status, GRPC_INVALID_ARGUMENT, "Monitoring takes an hour at most.");
+        return status_set(status, GRPC_INVALID_ARGUMENT, "Monitoring is limited to one hour.");
     if (monitors == CONNECTION_MONITORS)
         return status_set(status, GRPC_RESOURCE_EXHAUSTED,
                           "The program is being monitored by %d clients already; try again later.",
@@ -253,7 +253,7 @@ static void dispatch(struct stream *stream)
     stream->connection->served_ms = current_ms;
     bool ok = stream->method != METHOD_OTHER
                   ? message_open(&data, &size, &status)
-                  : status_set(&status, GRPC_UNIMPLEMENTED, "There is no such method here.");
+                  : status_set(&status, GRPC_UNIMPLEMENTED, "Unknown method.");
     if (ok)
         ok = stream->method == METHOD_PROFILE     ? begin_profile(stream, data, size, &status)
              : stream->method == METHOD_TERMINATE ? terminate(stream, data, size, &status)
@@ -355,7 +355,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     if (is_too_large || (needed > stream->body_capacity && !grow_body(stream, needed))) {
         status_set(&status, GRPC_RESOURCE_EXHAUSTED, "%s",
                    is_too_large ? "The request is too large; 4 MiB at most."
-                                : "There is no memory for this request now; try again later.");
+                                : "Out of memory for this request; try again later.");
         answer_status(stream, &status);
         return 0;
     }
@@ -457,6 +457,8 @@ bool connection_wants_write(const struct connection *connection)
     return connection->to_send_size > 0 || nghttp2_session_want_write(connection->session);
 }
 
+/* Bounded, so that a client that reads fast does not keep the others waiting. What to_send points
+ * to belongs to nghttp2 until its next call, so it is sent completely first. */
 void connection_write(struct connection *connection, int64_t now_ms)
 {
     current_ms = now_ms;

@@ -47,9 +47,9 @@ struct connection {
     size_t to_send_size;
 };
 
-/* NULL when there is no memory. The descriptor is the connection's from then on. */
+/* NULL when out of memory. The descriptor is the connection's from then on. */
 struct connection *connection_open(int fd, int64_t now_ms, void (*on_recorded)(void));
-/* A capture for it is cancelled. */
+/* Its capture is canceled. */
 void connection_close(struct connection *connection);
 /* Reads and writes what is possible. */
 void connection_read(struct connection *connection, int64_t now_ms);

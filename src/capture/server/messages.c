@@ -74,6 +74,8 @@ static bool check_advanced(const struct pb_field *entry, struct status *status)
     return !in.problem || malformed(status, &in);
 }
 
+/* The fields that concern libkymo; others are skipped, as newer clients may send more. The request
+ * points into the message, which must outlive it. */
 static bool read_options(struct profile_request *request, const struct pb_field *message,
                          struct status *status)
 {
@@ -103,7 +105,7 @@ static bool read_options(struct profile_request *request, const struct pb_field 
         }
     if (in.problem)
         return malformed(status, &in);
-    if (version == 0) /* its options are not meant: defaults */
+    if (version == 0) /* version 0 means that the options are to be ignored */
         return true;
     request->level = level < MAX_LEVEL ? (int)level : MAX_LEVEL;
     request->start_ns = start_ns;
@@ -112,6 +114,8 @@ static bool read_options(struct profile_request *request, const struct pb_field 
     return true;
 }
 
+/* A duration in the options takes precedence over the request's own. The request points into
+ * `data`. */
 bool profile_request_read(struct profile_request *request, const uint8_t *data, size_t size,
                           struct status *status)
 {

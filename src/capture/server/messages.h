@@ -1,5 +1,5 @@
 /*
- * Requests of ProfilerService. Nothing is allocated; what a client says is checked.
+ * Requests of ProfilerService. Nothing is allocated; everything a client sends is checked.
  */
 #ifndef KYMO_CAPTURE_SERVER_MESSAGES_H
 #define KYMO_CAPTURE_SERVER_MESSAGES_H

@@ -25,7 +25,7 @@ bool connection_has_profile(const struct connection *connection)
     return connection_profiles(connection) > 0;
 }
 
-/* Who waits for a capture may be silent: that the peer is there, TCP finds out. */
+/* A client waiting for a capture may be silent: TCP finds out whether it is still there. */
 bool connection_is_late(const struct connection *connection, int64_t now_ms)
 {
     bool is_answering = false;

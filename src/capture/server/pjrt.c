@@ -154,7 +154,8 @@ static bool is_turned_off(void)
     return value && strcmp(value, "0") == 0;
 }
 
-/* A program that is being recorded otherwise already has what would be recorded here. */
+/* A program that is being recorded by other means already has everything that would be recorded
+ * here. */
 static struct status *start(struct profiler_arguments *arguments)
 {
     struct profiler *profiler = arguments->profiler;

@@ -48,6 +48,8 @@ static void find_program(char program[static PATH_MAX])
     snprintf(program, PATH_MAX, "kymo");
 }
 
+/* The child gets only the variables it needs: with all of the program's it would be recorded, too.
+ * `variables` may be static because there is one capture at a time. */
 static bool spawn(pid_t *child, const struct profile_files *files, enum profile_use use)
 {
     static const char *const names[] = {"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"};
@@ -108,6 +110,8 @@ static void read_log(const char *log, char *line, size_t size)
     snprintf(line, size, "%.240s", message ? message + 2 : last);
 }
 
+/* Polls rather than waits, so that is_over can end the child. The file tells whether it succeeded,
+ * not the exit status, which the program may have taken. */
 bool profile_make(const struct profile_files *files, enum profile_use use, bool (*is_over)(void),
                   struct status *status)
 {
@@ -118,7 +122,7 @@ bool profile_make(const struct profile_files *files, enum profile_use use, bool 
     char line[256];
     if (!spawn(&child, files, use))
         return status_set(status, GRPC_INTERNAL,
-                          "The profile cannot be made: the program kymo cannot be run: %s.",
+                          "The profile cannot be made: cannot run the program kymo: %s.",
                           strerror(errno));
     /* It may also be lost: the program may ignore SIGCHLD or wait for all children. */
     while (child_look(child, &end) == CHILD_RUNNING) {
@@ -133,5 +137,5 @@ bool profile_make(const struct profile_files *files, enum profile_use use, bool 
         return true;
     read_log(files->log, line, sizeof line);
     return status_set(status, GRPC_INTERNAL, "The profile cannot be made: %s.",
-                      line[0] ? line : "the program kymo has failed");
+                      line[0] ? line : "the program kymo failed");
 }

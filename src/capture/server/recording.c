@@ -28,7 +28,7 @@ static struct {
     pthread_cond_t changed;
     /* Guarded by the lock. */
     enum { RECORDING_NONE, RECORDING_RUNS, RECORDING_FINISHED } state;
-    bool is_ended, is_cancelled;
+    bool is_ended, is_canceled;
     pthread_t thread;
     struct profile_request request;
     uint8_t *options; /* a copy */
@@ -74,10 +74,10 @@ void recording_forked(void)
 
 /* ---- Waiting ------------------------------------------------------------------------------- */
 
-static bool is_cancelled(void)
+static bool is_canceled(void)
 {
     pthread_mutex_lock(&recording.lock);
-    bool result = recording.is_cancelled;
+    bool result = recording.is_canceled;
     pthread_mutex_unlock(&recording.lock);
     return result;
 }
@@ -87,7 +87,7 @@ static void wait_until(clockid_t clock, const struct timespec *until)
 {
     int problem = 0;
     pthread_mutex_lock(&recording.lock);
-    while (!recording.is_ended && !recording.is_cancelled && problem != ETIMEDOUT)
+    while (!recording.is_ended && !recording.is_canceled && problem != ETIMEDOUT)
         problem = until ? pthread_cond_clockwait(&recording.changed, &recording.lock, clock, until)
                         : pthread_cond_wait(&recording.changed, &recording.lock);
     pthread_mutex_unlock(&recording.lock);
@@ -133,7 +133,8 @@ static void record(struct session *session)
     session_stop(session);
 }
 
-/* Another profiler, unless the capture cannot begin as the program is recorded already. */
+/* Starts the other profiler, unless the capture cannot begin because the program is being recorded
+ * already. */
 static bool begin_other(void)
 {
     void (*begin)(const void *, size_t) = kymo_ticks() == 0 ? atomic_load(&other_begin) : NULL;
@@ -152,7 +153,7 @@ static void end_other(const char *path)
 static bool make_profile(struct session *session, struct recorded *result)
 {
     struct stat file;
-    if (!session_convert(session, PROFILE_WHOLE, is_cancelled, &result->status))
+    if (!session_convert(session, PROFILE_WHOLE, is_canceled, &result->status))
         return false;
     result->fd = descriptor_keep(open_file, session->profile);
     if (result->fd < 0 || fstat(result->fd, &file) != 0)
@@ -171,7 +172,7 @@ static void capture(struct recorded *result)
 {
     struct session session;
     wait_for_start(recording.request.start_ns);
-    if (is_cancelled())
+    if (is_canceled())
         return;
     bool has_other = begin_other();
     bool is_started = session_start(&session, recording.request.level, &result->status);
@@ -181,7 +182,7 @@ static void capture(struct recorded *result)
         end_other(is_started ? session.other : NULL);
     if (!is_started)
         return;
-    if (!is_cancelled())
+    if (!is_canceled())
         make_profile(&session, result);
     session_remove(&session);
 }
@@ -210,19 +211,19 @@ static bool start_thread(const struct profile_request *request, struct status *s
 {
     recording.options = malloc(request->options_size + 1);
     if (!recording.options)
-        return status_set(status, GRPC_RESOURCE_EXHAUSTED, "There is no memory for a capture.");
+        return status_set(status, GRPC_RESOURCE_EXHAUSTED, "Out of memory for a capture.");
     if (request->options_size > 0)
         memcpy(recording.options, request->options, request->options_size);
     recording.request = *request;
     recording.request.options = NULL;
-    recording.is_ended = recording.is_cancelled = false;
+    recording.is_ended = recording.is_canceled = false;
     recording.state = RECORDING_RUNS;
     if (pthread_create(&recording.thread, NULL, run, NULL) == 0)
         return true;
     recording.state = RECORDING_NONE;
     free(recording.options);
     recording.options = NULL;
-    return status_set(status, GRPC_RESOURCE_EXHAUSTED, "There is no thread for a capture.");
+    return status_set(status, GRPC_RESOURCE_EXHAUSTED, "Cannot create a thread for the capture.");
 }
 
 bool recording_begin(const struct profile_request *request, void (*finished)(void),
@@ -260,7 +261,7 @@ void recording_end(const char *session_id)
 void recording_cancel(void)
 {
     pthread_mutex_lock(&recording.lock);
-    recording.is_cancelled = true;
+    recording.is_canceled = true;
     pthread_cond_broadcast(&recording.changed);
     pthread_mutex_unlock(&recording.lock);
 }

@@ -153,7 +153,7 @@ static void drop_connection(size_t index)
             (connection_count - index) * sizeof *connections);
 }
 
-/* Of those that give way, the one that has been of no use longest. */
+/* Of those that may give way, the one idle longest. */
 static void drop_oldest(bool (*gives_way)(const struct connection *))
 {
     size_t oldest = CONNECTION_MAX;
@@ -186,7 +186,7 @@ static void limit_profiles(void)
         drop_oldest(connection_has_profile);
 }
 
-/* Peers that vanish without a word are found. */
+/* Finds peers that vanish silently. */
 static void set_keepalive(int fd)
 {
     const int on = 1, idle = SERVER_KEEPALIVE_S, interval = SERVER_PROBE_S, count = SERVER_PROBES;
@@ -221,7 +221,7 @@ static void serve_connections(const struct pollfd *polled, size_t count, int64_t
     }
 }
 
-/* After all that was read, so that what one connection has caused reaches another. */
+/* After everything was read, so that the effects of one connection reach the others. */
 static void finish_connections(int64_t now_ms)
 {
     for (size_t i = connection_count; i-- > 0;) {
@@ -317,7 +317,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&server.lock);
 }
 
-/* What the server's thread had is left where it is. */
+/* The server's thread's own data is left where it is. */
 static void after_fork_in_child(void)
 {
     descriptors_close_all();
@@ -404,7 +404,7 @@ __attribute__((destructor)) static void stop_with_program(void)
 {
     if (!server.is_running)
         return;
-    recording_set_hooks(NULL, NULL); /* what they are in may have ended already */
+    recording_set_hooks(NULL, NULL); /* the library they are in may be gone already */
     recording_set_merged(NULL, NULL);
     atomic_store(&server.is_stopping, true);
     wake_up();

@@ -31,7 +31,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, stop_in_child);
 }
 
-/* Private, and not in memory where /tmp is. */
+/* Private, and on disk: /tmp may be in memory. */
 static bool make_folder(struct session *session, struct status *status)
 {
     const char *place = secure_getenv("TMPDIR");
@@ -43,7 +43,7 @@ static bool make_folder(struct session *session, struct status *status)
     }
     int problem = errno;
     session->folder[0] = '\0';
-    return status_set(status, GRPC_INTERNAL, "There is no place for temporary files: %s.",
+    return status_set(status, GRPC_INTERNAL, "Cannot create a folder for temporary files: %s.",
                       strerror(problem));
 }
 
@@ -66,7 +66,7 @@ static bool start_recorder(struct session *session, int level, struct status *st
         return status_set(status, GRPC_FAILED_PRECONDITION,
                           "The program is being recorded already, to %s.", there);
     }
-    return status_set(status, GRPC_INTERNAL, "The recording cannot begin: %s.", strerror(-problem));
+    return status_set(status, GRPC_INTERNAL, "Cannot start the recording: %s.", strerror(-problem));
 }
 
 bool session_start(struct session *session, int level, struct status *status)

@@ -56,7 +56,7 @@ struct instance_hardware {
     uint32_t family, size;  /* of nrt_get_instance_info */
 };
 
-/* NULL when there is no such instance type or generation. */
+/* NULL for an unknown instance type or generation. */
 const struct instance_hardware *hardware_instance(const char *name);
 const struct core_hardware *hardware_core(uint32_t version);
 /* Iterates over the instance types; NULL after the last. */

@@ -1,5 +1,5 @@
 /*
- * nrt_async.h: requests of execution units, and who is told of their completion.
+ * nrt_async.h: requests of execution units, and how their completion is reported.
  */
 #include "base/base.h"
 #include "capture/neuron/trace.h"
@@ -144,6 +144,8 @@ NRT_STATUS nrta_tensor_copy(nrt_tensor_t *src, uint64_t src_offset, nrt_tensor_t
 
 /* ---- Executions ---------------------------------------------------------------------------- */
 
+/* Once submitted, the request belongs to the queue, which may have freed it already: only `number`
+ * is used then. */
 static NRT_STATUS schedule_execution(nrt_model_t *model, const nrt_tensor_set_t *input,
                                      nrt_tensor_set_t *output, int queue, nrta_error_tracker_t *err,
                                      nrta_seq_t *sequence)
@@ -179,7 +181,7 @@ NRT_STATUS nrta_execute_schedule(nrt_model_t *model, const nrt_tensor_set_t *inp
 
 /* ---- Completion ---------------------------------------------------------------------------- */
 
-/* NULL when the sequence is of no queue. */
+/* NULL when the sequence belongs to no queue. */
 static struct queue *queue_of(nrta_seq_t sequence)
 {
     nrta_xu_id_t id = NRTA_SEQ_GET_XU_ID(sequence);

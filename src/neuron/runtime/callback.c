@@ -33,7 +33,7 @@ void callback_run(uint32_t model_id, uint32_t vnc, uint64_t execution, NRT_STATU
     is_in_callback = false;
     if (runtime_has_forked()) { /* in the callback: the child has nowhere to return to */
         rt_error(RT_NRT, "a process that was forked in the callback of asynchronous executions "
-                         "returned from it, and ends; it must call exec or _exit");
+                         "returned from it and is ended; it must call exec or _exit");
         _exit(1);
     }
 }

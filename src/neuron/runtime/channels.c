@@ -1,6 +1,6 @@
 /*
- * Messages of channels. To another process a message is sent at once, and is done when that has
- * answered how much it took. What arrives from there waits for the next call of this process: the
+ * Messages of channels. A message to another process is sent at once, and is done when the other
+ * has answered how much it took. Messages from there wait for the next call of this process: the
  * thread of the connections must not wait for executions, which may wait for it.
  */
 #include "neuron/runtime/channels.h"
@@ -221,7 +221,7 @@ void channel_leave(struct channel *channel, int side)
     close_side(channel, side);
 }
 
-/* Those to processes that are gone end. */
+/* Requests to processes that are gone end. */
 static void sweep(struct peers *peers)
 {
     for (struct channel *channel = channels; channel; channel = channel->next)
@@ -292,7 +292,7 @@ static bool take_done(struct channel *channel, const struct peers_note *note)
     return true;
 }
 
-/* What a process sent that cannot be is dropped. */
+/* Invalid notes are dropped. */
 static void take_note(const struct waiting *item)
 {
     const struct peers_note *note = &item->note;
@@ -312,8 +312,7 @@ static void take_note(const struct waiting *item)
             close_side(channel, (int)note->value);
     }
     if (!ok)
-        rt_error(RT_NRT, "a message from core %u to core %u cannot be", note->sender,
-                 note->receiver);
+        rt_error(RT_NRT, "invalid message from core %u to core %u", note->sender, note->receiver);
     if (!is_kept)
         free(item->bytes);
 }

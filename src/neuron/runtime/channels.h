@@ -44,7 +44,7 @@ struct message *message_new(struct tensor *tensor, int core);
 struct channel *channel_join(int side, int sender, int receiver);
 /* The next of two cores, of which the side is in this process. */
 struct channel *channel_join_remote(int side, uint32_t link, int sender, int receiver);
-/* Messages that nobody will answer end as failures. */
+/* Messages that will never be answered end as failures. */
 void channel_leave(struct channel *channel, int side);
 /* A request; the channel takes a reference. */
 void channel_add(struct channel *channel, int side, struct message *message);
@@ -53,8 +53,8 @@ void channel_add(struct channel *channel, int side, struct message *message);
 
 /* A request to send to another process; the caller has begun a copy of its tensor. */
 void channel_send(struct peers *peers, struct channel *channel, struct message *message);
-/* Takes what has arrived from other processes, and sends what waits to be sent to them. Ends
- * requests to those that are gone. Without processes: only what waits for executions. */
+/* Takes messages that arrived from other processes, and sends those that wait. Ends requests to
+ * processes that are gone. Without other processes: only messages that wait for executions. */
 void channels_progress(struct peers *peers);
 
 /* peers_events.noted */

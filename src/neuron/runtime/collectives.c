@@ -287,6 +287,8 @@ static void release(struct request *request)
     mem_free(work);
 }
 
+/* The handle ends with success: a context can be scheduled once. The request owns the references to
+ * context and tracker. */
 static NRT_STATUS schedule(nrt_cc_context_t **handle, int queue, nrta_error_tracker_t *err,
                            nrta_seq_t *sequence)
 {

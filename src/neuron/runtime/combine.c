@@ -41,6 +41,8 @@ static void move_all(const struct work *work, const uint8_t *const *inputs)
     }
 }
 
+/* Called once per rank when all inputs have arrived, possibly at the same time as for others: it
+ * writes to its own output alone. Sums are in the order of ranks, so that all get the same bits. */
 static void combine(void *context, const uint8_t *const *inputs, uint32_t count)
 {
     const struct work *work = context;
@@ -180,6 +182,8 @@ const uint8_t *input_apart(const uint8_t *in, uint64_t size, const uint8_t *out,
     return *copy;
 }
 
+/* Called by the simulated core, blocks until all members have arrived. A rank that is in no group
+ * has nothing to do, and does not wait. */
 bool rank_run_collective(void *context, const struct collective *collective, uint32_t index,
                          const uint8_t *in, uint8_t *out, uint64_t ready, uint64_t *all_ready)
 {

@@ -1,6 +1,6 @@
 /*
  * Executions: binding tensors to a model's inputs and outputs, running its programs on the cores,
- * and the events of it.
+ * and recording its events.
  */
 #include "neuron/runtime/execute.h"
 
@@ -75,6 +75,8 @@ static void unbind(struct execution *execution)
     mem_free(execution->bindings);
 }
 
+/* On success the binding owns the view, which counts as a use of the storage that copies wait for;
+ * on failure it owns at most the tensor's reference. */
 static NRT_STATUS bind(struct model *model, const struct model_io *io, struct tensor_set *set,
                        struct binding *binding)
 {
@@ -168,6 +170,8 @@ static void notify(void *context, const struct notification *items, size_t count
         device_trace_notify(&part->trace, items, count);
 }
 
+/* One physical core's part, on the core's thread or one of its own. A part that fails tells the
+ * ranks that wait for it, so that they do not wait for the timeout. */
 static void *run_part(void *argument)
 {
     struct part *part = argument;
@@ -195,8 +199,7 @@ static void *run_part(void *argument)
     return NULL;
 }
 
-/* A device takes as long as it takes: an execution that was simulated faster ends when the device
- * would. */
+/* An execution that was simulated faster than the device ends when the device would. */
 static void wait_until(int64_t time_ns)
 {
     enum { SLICE_NS = 10000000 };
@@ -372,6 +375,8 @@ static struct execution *make(struct model *model, uint32_t repeat)
     return execution;
 }
 
+/* Holds references to model and tensors until it is released, so that the program may free its
+ * handles at once. */
 struct request *execution_new(const nrt_model_t *handle, const nrt_tensor_set_t *inputs,
                               const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
                               NRT_STATUS *status)
@@ -406,6 +411,8 @@ void execution_set_scheduled(struct request *request)
     ((struct execution *)request)->is_scheduled = true;
 }
 
+/* Waits for the queue in the calling thread. Events are those of Neuron's runtime, whose submission
+ * is a step of its own. */
 static NRT_STATUS execute(const nrt_model_t *handle, const nrt_tensor_set_t *inputs,
                           const nrt_tensor_set_t *outputs, int repeat)
 {

@@ -8,13 +8,13 @@
 
 #include <nrt/nrt_experimental.h>
 
-/* A request for the COMPUTE queue of the model's core, which holds all it needs; NULL: *status
- * tells. */
+/* A request for the COMPUTE queue of the model's core, which holds everything it needs; NULL:
+ * *status says why. */
 struct request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *inputs,
                               const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
                               NRT_STATUS *status);
 
-/* Before it is submitted: its end is told to the callback below. */
+/* Before it is submitted: its end is reported to the callback below. */
 void execution_set_scheduled(struct request *request);
 
 /* Ends executions that run and those that begin; for nrt_close. nrt_init turns it off. */
@@ -24,7 +24,7 @@ void execute_close(struct vnc *vnc);
 
 /* nrt_register_async_exec_callback */
 void callback_set(NRT_ASYNC_EXEC_STATUS_CALLBACK callback, void *params);
-/* On the core's thread: tells the callback, if there is one, of an execution's end. */
+/* On the core's thread: reports an execution's end to the callback, if there is one. */
 void callback_run(uint32_t model_id, uint32_t vnc, uint64_t execution, NRT_STATUS status);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The runtime's part of the handler of fork (nrt/fork.c). It takes the locks of calls that a child
+ * The runtime's part of the handler of fork (api/fork.c). It takes the locks of calls that a child
  * may make; the others' calls return before they take one.
  */
 #include "neuron/runtime/profile.h"

@@ -190,7 +190,7 @@ NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info
     IN_RUNTIME(instance_info(info, instance_info_len));
 }
 
-/* Before nrt_init, what the variables say. */
+/* Before nrt_init, as the variables say. */
 static NRT_STATUS counts(uint32_t *total, uint32_t *visible)
 {
     struct settings read;

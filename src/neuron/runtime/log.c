@@ -55,6 +55,8 @@ void rt_log_configure(void)
     }
 }
 
+/* Any thread. One write per line, so that lines of several threads and processes do not mix; the
+ * layout is that of Neuron's runtime. */
 void rt_log(enum rt_level level, enum rt_component component, const char *function,
             const char *format, ...)
 {

@@ -22,8 +22,8 @@ struct meeting {
     struct meeting_id id;
     uint32_t expected, arrived;
     uint32_t local;  /* of those that arrived, in this process */
-    uint32_t inside; /* of those, who have not left yet */
-    uint32_t left;   /* of those, who need the inputs no longer */
+    uint32_t inside; /* of those, still there */
+    uint32_t left;   /* of those, no longer in need of the inputs */
     uint64_t size, latest;
     bool has_failed;
     const uint8_t **inputs;
@@ -52,7 +52,7 @@ struct world {
 
 /* Everything with the lock of ranks.c held. */
 
-/* The one of an exchange, new if needed; NULL: there is one with another number of members. */
+/* The one of an exchange, new if needed; NULL: one exists with another number of members. */
 struct meeting *meeting_get(struct world *world, const struct meeting_id *id, uint32_t expected);
 /* False: that member is already there. Inputs of different sizes make the meeting fail. */
 bool meeting_arrive(struct meeting *meeting, uint32_t position, const uint8_t *in, uint64_t size,

@@ -1,6 +1,6 @@
 /*
- * HBM: each stack is a range of reserved addresses, in which allocations get pages. What is free is
- * not accessible and takes no memory of the host.
+ * HBM: each stack is a range of reserved addresses, in which allocations get pages. Free addresses
+ * are not accessible and take no memory of the host.
  */
 #include "base/base.h"
 #include "neuron/runtime/runtime.h"
@@ -119,7 +119,7 @@ static bool take(struct stack *stack, size_t size, size_t *offset)
     return false;
 }
 
-/* With the lock held: gives addresses back, joined with their neighbours. */
+/* With the lock held: gives addresses back, joined with their neighbors. */
 static void give(struct stack *stack, size_t offset, size_t size)
 {
     struct extent **link = &stack->free, *before = NULL;

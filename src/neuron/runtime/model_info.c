@@ -1,5 +1,5 @@
 /*
- * What nrt.h and nrt_experimental.h tell about models.
+ * What nrt.h and nrt_experimental.h report about models.
  */
 #include "base/base.h"
 #include "neuron/runtime/execute.h"

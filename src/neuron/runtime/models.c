@@ -38,6 +38,8 @@ static void model_destroy(struct object *object)
 
 /* ---- Checks -------------------------------------------------------------------------------- */
 
+/* A NEFF runs only on the generation and the logical size it was compiled for; each mismatch has a
+ * status of its own and names what to change. */
 static NRT_STATUS check_cores(const struct model *model)
 {
     const struct neff_info *info = model->info;
@@ -45,7 +47,7 @@ static NRT_STATUS check_cores(const struct model *model)
     uint32_t needed = (info->header.core_count + settings.logical_size - 1) / settings.logical_size;
     if (info->programs[0].core_version != version) {
         const struct core_hardware *other = hardware_core(info->programs[0].core_version);
-        rt_error(RT_KMGR, "%s was compiled for %s; %s has %s (KYMO_NEURON_INSTANCE chooses)",
+        rt_error(RT_KMGR, "%s was compiled for %s; %s has %s (KYMO_NEURON_INSTANCE selects)",
                  info->header.name, other ? other->name : "other cores", settings.instance->name,
                  settings.instance->core->name);
         return NRT_UNSUPPORTED_NEFF_VERSION;
@@ -65,7 +67,7 @@ static NRT_STATUS check_cores(const struct model *model)
     return NRT_SUCCESS;
 }
 
-/* Sizes of collectives between all ranks fit only so many of them. */
+/* The sizes of a collective between all ranks imply the number of ranks. */
 static bool fits_ranks(const struct collective *item, uint64_t ranks)
 {
     uint64_t whole;
@@ -100,6 +102,8 @@ static NRT_STATUS check_ranks(const struct model *model)
     return NRT_SUCCESS;
 }
 
+/* Copies the bytes: the caller may free them after nrt_load, and the parsed NEFF points into them.
+ * On failure model_destroy frees what is there. */
 static NRT_STATUS parse(struct model *model, const void *bytes, size_t size)
 {
     struct error err;
@@ -247,6 +251,8 @@ static NRT_STATUS load(const struct load *load, struct model *model)
     return status == NRT_SUCCESS ? rank_join(load->rank, load->rank_count) : status;
 }
 
+/* Any thread. The start and stop events also enclose a load that fails; the handle is published
+ * last, so that nobody sees half a model. */
 static NRT_STATUS load_call(const struct load *call, nrt_model_t **result)
 {
     enum event_type type = call->collectives ? EVENT_nrt_load_collectives : EVENT_nrt_load;

@@ -1,6 +1,6 @@
 /*
- * Device profiles: of a model between nrt_profile_start and stop, of what a session asks for, and
- * of the last execution of each core, kept in memory until it is saved.
+ * Device profiles: of a model between nrt_profile_start and stop, of the executions a session asks
+ * for, and of the last execution of each core, kept in memory until it is saved.
  */
 #include "neuron/runtime/profile.h"
 

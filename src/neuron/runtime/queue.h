@@ -32,7 +32,7 @@ struct queue {
     uint32_t waiting; /* accepted, not complete */
     uint64_t submitted, completed;
     struct queue_event *events; /* descriptors to signal */
-    int every_fd;               /* its own, signalled by each completion, or -1 */
+    int every_fd;               /* its own, signaled by each completion, or -1 */
     uint16_t id;                /* upper 16 bits of sequences */
     bool is_running, stops, is_dead;
     pthread_t thread;

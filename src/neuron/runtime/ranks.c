@@ -295,7 +295,7 @@ static void say_missing(const struct rank *rank, const struct exchange *exchange
 
 enum verdict { GO_ON, COMPLETE, LOST, STALE };
 
-/* With the lock held: what has become of a meeting. */
+/* With the lock held: the state of a meeting. */
 static enum verdict judge(const struct rank *rank, const struct exchange *exchange,
                           const struct meeting *meeting)
 {
@@ -344,7 +344,7 @@ static enum verdict wait_for(const struct rank *rank, const struct exchange *exc
 
 /* ---- Exchanges ----------------------------------------------------------------------------- */
 
-/* With the lock held, which is released meanwhile: gives the input to processes with members. */
+/* With the lock held, which is released meanwhile: sends the input to processes with members. */
 static void send_input(const struct rank *rank, const struct exchange *exchange,
                        const struct meeting *meeting, uint32_t position)
 {

@@ -1,6 +1,6 @@
 /*
  * Ranks: cores that exchange data, of this process and of others. Each rank gives its input, waits
- * for the others, and combines what is there.
+ * for the others, and combines all inputs.
  */
 #ifndef KYMO_NEURON_RUNTIME_RANKS_H
 #define KYMO_NEURON_RUNTIME_RANKS_H
@@ -10,7 +10,7 @@
 
 struct world; /* all ranks of a communicator */
 
-/* The world of so many ranks. `unit` tells apart the physical cores of logical ones, which have
+/* The world of this many ranks. `unit` distinguishes the physical cores of logical ones, which have
  * worlds of their own, and the host's. */
 enum { WORLD_HOST = LOGICAL_MAX, WORLD_QUEUE, WORLD_UNITS };
 struct world *world_get(uint32_t rank_count, uint32_t unit);
@@ -26,7 +26,7 @@ struct rank {
     uint64_t epoch, run;
     bool is_fresh; /* it has not yet exchanged in this run */
 };
-/* An end that failed makes those fail who wait for the rank in this run. */
+/* If the run failed, ranks that wait for this one in this run fail, too. */
 void rank_begin(struct rank *rank);
 void rank_end(struct rank *rank, bool failed);
 

@@ -1,7 +1,7 @@
 /*
  * Software NeuronCores behind nrt.h: what the files of this folder share. Handles of the public
  * interface are numbers in a registry, never addresses, so that any value a program passes can be
- * told to be valid or not.
+ * checked.
  */
 #ifndef KYMO_NEURON_RUNTIME_RUNTIME_H
 #define KYMO_NEURON_RUNTIME_RUNTIME_H
@@ -24,7 +24,7 @@ struct settings {
     uint32_t logical_size;  /* physical cores of a logical one */
     uint32_t total;         /* logical cores of the machine */
     struct cores_row row;   /* the visible ones */
-    struct cores_row job;   /* of all processes that run together; count 0: not told */
+    struct cores_row job;   /* of all processes that run together; count 0: unknown */
     bool any;               /* wherever they are free; row.first is then set by nrt_init */
     bool compute;           /* false: timing alone */
     bool check_numbers;     /* NaN and infinities are errors */
@@ -110,11 +110,11 @@ void sendrecv_close(void);
 void runtime_before_fork(void);
 void runtime_after_fork(bool is_child);
 void runtime_forked(void);
-/* False in the callback of asynchronous executions, after a sentence: whatever waits for requests,
+/* False in the callback of asynchronous executions, after a message: whatever waits for requests,
  * for ranks or for nrt_close asks first. */
 bool runtime_may_wait(const char *what);
 
-/* Returns what the call returns, if the runtime is initialised. */
+/* Returns what the call returns, if the runtime is initialized. */
 #define IN_RUNTIME(call)                                                                           \
     do {                                                                                           \
         NRT_STATUS status_ = runtime_enter();                                                      \
@@ -144,12 +144,12 @@ bool runtime_may_wait(const char *what);
  *     send_lock, channels_lock, inbox_lock messages between cores (channels.c)
  *     join_lock, the lock of ranks.c, those of src/neuron/runtime/peers
  *     queues, tensors, sets                and then the registry of handles
- *     rings' control, each ring            nrt/rings.c
+ *     rings' control, each ring            capture/neuron/rings.c
  *     libkymo's
  *
  * Others (trackers, stacks, the callback's) are held for a few instructions without taking another.
  * None is held while its holder waits for a request, a rank, nrt_close or a callback: a callback
- * may take all of them, and fork does. nrt/fork.c has the only handler of fork. */
+ * may take all of them, and fork does. api/fork.c has the only handler of fork. */
 extern pthread_mutex_t lifecycle_lock, issued_lock, debug_lock; /* for fork */
 
 /* ---- Handles ------------------------------------------------------------------------------------

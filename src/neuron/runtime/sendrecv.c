@@ -22,7 +22,7 @@ struct comm { /* nrt_async_sendrecv_comm_t */
     int peer;
 };
 
-static bool is_initialised[CORES_MAX];
+static bool is_initialized[CORES_MAX];
 static struct comm *comms;
 
 /* ---- Limits and cores ---------------------------------------------------------------------- */
@@ -50,8 +50,8 @@ static NRT_STATUS init(int core)
     if (!vnc_at(core))
         return NRT_INVALID;
     pthread_mutex_lock(&channels_lock);
-    NRT_STATUS status = is_initialised[core] ? NRT_FAILURE : NRT_SUCCESS;
-    is_initialised[core] = true;
+    NRT_STATUS status = is_initialized[core] ? NRT_FAILURE : NRT_SUCCESS;
+    is_initialized[core] = true;
     pthread_mutex_unlock(&channels_lock);
     return status;
 }
@@ -95,6 +95,8 @@ static void progress(void)
     channels_progress(peers);
 }
 
+/* Waiting for executions must not happen with channels_lock held: a copy is begun before it is
+ * taken, and data to other processes is sent after it is released. */
 static NRT_STATUS submit(struct comm *comm, struct message *message,
                          nrt_async_sendrecv_request_t **request)
 {
@@ -125,6 +127,8 @@ static NRT_STATUS submit(struct comm *comm, struct message *message,
     return status;
 }
 
+/* Takes what has arrived before and after: there is no thread for it, every call makes progress.
+ * The message owns the tensor's reference. */
 static NRT_STATUS post(nrt_tensor_t *tensor, size_t offset, size_t length,
                        nrt_async_sendrecv_comm_t *handle, int side,
                        nrt_async_sendrecv_request_t **request)
@@ -247,6 +251,8 @@ static int own_peer(const char *ip, int peer)
     return is_own_address(ip) && vnc_at(index) ? (int)index : -1;
 }
 
+/* A peer in another process has no channel yet: its process may come later, and is looked for by
+ * the calls that follow. */
 static NRT_STATUS open_comm(const char *ip, int peer, int core, int side,
                             nrt_async_sendrecv_comm_t **result)
 {
@@ -258,7 +264,7 @@ static NRT_STATUS open_comm(const char *ip, int peer, int core, int side,
         return NRT_FAILURE;
     }
     pthread_mutex_lock(&channels_lock);
-    NRT_STATUS status = !is_initialised[core]                         ? NRT_UNINITIALIZED
+    NRT_STATUS status = !is_initialized[core]                         ? NRT_UNINITIALIZED
                         : communicators_of(core) >= COMMUNICATORS_MAX ? NRT_RESOURCE
                                                                       : NRT_SUCCESS;
     if (status == NRT_SUCCESS) {
@@ -331,8 +337,8 @@ static NRT_STATUS close_core(int core)
     if (!vnc_at(core))
         return NRT_INVALID;
     pthread_mutex_lock(&channels_lock);
-    bool was = is_initialised[core];
-    is_initialised[core] = false;
+    bool was = is_initialized[core];
+    is_initialized[core] = false;
     pthread_mutex_unlock(&channels_lock);
     if (!was)
         return NRT_UNINITIALIZED;
@@ -354,7 +360,7 @@ NRT_STATUS nrt_async_sendrecv_close(int lnc)
 void sendrecv_close(void)
 {
     pthread_mutex_lock(&channels_lock);
-    memset(is_initialised, 0, sizeof is_initialised);
+    memset(is_initialized, 0, sizeof is_initialized);
     pthread_mutex_unlock(&channels_lock);
     channels_close();
 }
@@ -365,7 +371,7 @@ static NRT_STATUS flush(int core)
     if (!vnc_at(core))
         return NRT_INVALID;
     pthread_mutex_lock(&channels_lock);
-    NRT_STATUS status = is_initialised[core] ? NRT_SUCCESS : NRT_UNINITIALIZED;
+    NRT_STATUS status = is_initialized[core] ? NRT_SUCCESS : NRT_UNINITIALIZED;
     pthread_mutex_unlock(&channels_lock);
     return status;
 }

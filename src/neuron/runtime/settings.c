@@ -86,7 +86,7 @@ static bool read_cores(struct settings *to)
     return true;
 }
 
-/* The cores that processes of one job have together; those of this process are among them. */
+/* The cores of all processes of a job, including this one's. */
 static bool read_job_cores(struct settings *to)
 {
     static const char name[] = "KYMO_NEURON_JOB_CORES";
@@ -97,7 +97,7 @@ static bool read_job_cores(struct settings *to)
     if (cores_parse(text, to->total, &to->job) && !to->any && row->first >= job->first &&
         row->first + row->count <= job->first + job->count)
         return true;
-    rt_error(RT_NRT, "%s=%s is not a range of cores with those of NEURON_RT_VISIBLE_CORES in it",
+    rt_error(RT_NRT, "%s=%s is not a range of cores that includes those of NEURON_RT_VISIBLE_CORES",
              name, text);
     return false;
 }

@@ -290,6 +290,8 @@ void nrt_tensor_free(nrt_tensor_t **tensor)
     *tensor = NULL;
 }
 
+/* The buffer stays the caller's. Slices and executions that use the old storage keep it: only the
+ * tensor changes. */
 static NRT_STATUS attach(nrt_tensor_t *handle, void *buffer, size_t size)
 {
     if (!buffer || size == 0)
@@ -408,7 +410,7 @@ nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 
 enum { WARN_S = 30 };
 
-/* With the lock held: waits until there are as many, at most until a time in nanoseconds. */
+/* With the lock held: waits for that many completions, at most until a time in nanoseconds. */
 static bool wait_for_completions(struct tensor *tensor, int64_t until_ns, uint64_t expected)
 {
     while (tensor->completions < expected && !runtime_is_closing()) {
@@ -419,6 +421,8 @@ static bool wait_for_completions(struct tensor *tensor, int64_t until_ns, uint64
     return tensor->completions >= expected;
 }
 
+/* A negative timeout means forever, with a warning now and then. Saturates: now plus the longest
+ * timeout must not overflow. nrt_close ends the wait. */
 static NRT_STATUS check_completion(const nrt_tensor_t *handle, int64_t timeout_us,
                                    uint64_t expected)
 {

@@ -143,7 +143,7 @@ def test_what_answered_is_kept_when_a_host_fails(kymo, jax_programs, tmp_path):
     assert result.returncode == 1
     (path,) = pathlib.Path(result.stdout.strip()).iterdir()
     assert "train" in names(path)
-    assert "localhost:1: UNAVAILABLE: " in result.stderr and "1 of 2 hosts failed; the profile has the other" in result.stderr
+    assert "localhost:1: UNAVAILABLE: " in result.stderr and "1 of 2 hosts failed; the session has the other" in result.stderr
 
 
 # ---- Options ------------------------------------------------------------------------------------
@@ -159,22 +159,22 @@ def test_what_answered_is_kept_when_a_host_fails(kymo, jax_programs, tmp_path):
     (["--connect", "http://a:1"], "IPv6 addresses are written in brackets"),
     (["--connect", "a/b:1"], "'a/b' is not the name or address of a host"),
     (["--connect", "a:1,a:1"], "a:1 and a:1 have the same name, a_1"),
-    (["--connect", "a:1", "--options", "host_tracer_levle=1"], "there is no option 'host_tracer_levle'; did you mean 'host_tracer_level'?"),
+    (["--connect", "a:1", "--options", "host_tracer_levle=1"], "unknown option 'host_tracer_levle'; did you mean 'host_tracer_level'?"),
     (["--connect", "a:1", "--options", "gpu_max_activity_api_event=1"], "did you mean 'gpu_max_activity_api_events'?"),
     (["--connect", "a:1", "--options", "gpu_max_activity_api_events=many"], "gpu_max_activity_api_events: 'many' is not a number"),
     (["--connect", "a:1", "--options", "gpu_enable_nvtx_tracking=maybe"], "'maybe' is neither true nor false"),
-    (["--connect", "a:1", "--options", "gpu_detail=graph"], "gpu_detail is set when a program is started: kymo inspect --gpu-detail"),
+    (["--connect", "a:1", "--options", "gpu_detail=graph"], "gpu_detail is set when the program is started: kymo inspect --gpu-detail"),
     (["--connect", "a:1", "--options", "host_tracer_level=4"], "4 is not between 0 and 3"),
     (["--connect", "a:1", "--options", "host_tracer_level"], "'host_tracer_level' is not KEY=VALUE"),
     (["--connect", "a:1", "--options", "session_id=../x"], "session_id: '../x' may have"),
     (["--connect", "a:1", "--options", "override_hostnames=x,y"], "override_hostnames has 2 names for 1 address"),
     (["--connect", "a:1", "--duration-ms", "0"], "--duration-ms must be"),
-    (["--connect", "a:1", "--timeout", "1"], "--timeout is not longer than --duration-ms"),
-    (["--connect", "a:1", "-n", "x.neff"], "--neff is not for --connect"),
-    (["--connect", "a:1", "--save-output"], "--save-output is not for --connect"),
+    (["--connect", "a:1", "--timeout", "1"], "--timeout must be longer than --duration-ms"),
+    (["--connect", "a:1", "-n", "x.neff"], "--neff cannot be used with --connect"),
+    (["--connect", "a:1", "--save-output"], "--save-output cannot be used with --connect"),
     (["--connect", "a:1", "input", "x.npy"], "--connect takes no inputs"),
-    (["--duration-ms", "5"], "--duration-ms is only for --connect"),
-    (["--options", "delay_ms=5"], "--options is only for --connect"),
+    (["--duration-ms", "5"], "--duration-ms requires --connect"),
+    (["--options", "delay_ms=5"], "--options requires --connect"),
 ])  # fmt: skip
 def test_wrong_options_are_refused(kymo, tmp_path, words, said):
     result = kymo.run("capture", *words, cwd=tmp_path)

@@ -472,7 +472,7 @@ def test_devices_that_cannot_sample_by_time_sample_by_clock(kymo, machine, tmp_p
     ("cuptiPmSamplingEnable=43", "the GPU is divided (MIG)"), ("cuptiProfilerInitialize=33", "the GPU is virtual"),
     ("cuptiPmSamplingGetCounterAvailability=26", "another profiler has them"), ("cuptiPmSamplingSetConfig=1", "MOCK_ERROR_1"),
     ("cuptiDeviceGetChipName=7", "MOCK_ERROR_7"), ("cuptiProfilerHostInitialize=46", "MOCK_ERROR_46"),
-    ("cuptiProfilerHostGetConfigImage=7", "MOCK_ERROR_7"), ("cuptiProfilerHostConfigAddMetrics=1", "none of them can be"),
+    ("cuptiProfilerHostGetConfigImage=7", "MOCK_ERROR_7"), ("cuptiProfilerHostConfigAddMetrics=1", "no counter can be sampled"),
     ("cuptiPmSamplingGetCounterDataSize=7", "MOCK_ERROR_7"), ("cuptiPmSamplingStart=7", "MOCK_ERROR_7"),
 ])
 def test_without_hardware_counters_the_rest_is_recorded(kymo, machine, tmp_path, function, why):
@@ -517,8 +517,8 @@ def test_without_cupti_the_program_and_the_capture_of_the_host_go_on(kymo, machi
 
 
 @pytest.mark.parametrize("function, sentence, lost", [
-    ("cuptiActivityEnable(38)=21", "CUPTI does not record synchronisation: MOCK_ERROR_21", 0),
-    ("cuptiEnableCallback=7", "nodes of CUDA graphs have no names: CUPTI does not tell of them: MOCK_ERROR_7", 0),
+    ("cuptiActivityEnable(38)=21", "CUPTI does not record synchronization: MOCK_ERROR_21", 0),
+    ("cuptiEnableCallback=7", "nodes of CUDA graphs have no names: CUPTI does not report them: MOCK_ERROR_7", 0),
     ("cuptiActivityGetNumDroppedRecords=3", None, 0),
     ("cuptiActivitySetAttribute=1", None, 0),
     ("cuptiSetThreadIdType=1", None, 0),

@@ -51,9 +51,9 @@ def test_none_and_a_machine_without_a_driver_record_no_gpu(inspect):
         result, trace = inspect(["push 0 step", "pop 0"], *options, **variables)
         assert (result.returncode, trace) == (0, None) and "GPU" not in result.stderr
     result, _ = inspect(["say ran"], "--device", "cuda", LD_LIBRARY_PATH="")
-    assert result.returncode == 1 and result.stdout == "" and "there is no NVIDIA driver (libcuda.so.1)" in result.stderr
+    assert result.returncode == 1 and result.stdout == "" and "no NVIDIA driver (libcuda.so.1) found" in result.stderr
     result, _ = inspect(["say ran", "push 0 step", "pop 0"], "--gpu-detail", "graph", LD_LIBRARY_PATH="")
-    assert result.stdout == "ran\n" and "GPUs are not recorded: there is no NVIDIA driver" in result.stderr
+    assert result.stdout == "ran\n" and "GPUs are not recorded: no NVIDIA driver" in result.stderr
 
 
 def test_the_users_own_injection_is_kept_and_named(inspect, machine):
@@ -92,7 +92,7 @@ def test_calls_are_recorded_by_choice(inspect):
     calls = [line(f"{api}_call", VERSION, id=id, start=5, end=6) for api in ("driver", "runtime") for id in (20, 21, 30)]
     result, trace = inspect(["init", *calls, CALL], "--gpu-api-calls", "cuda20,cu30,cudaNothing")
     assert [call["name"] for call in trace.calls()] == ["cu30", "cuda20_v3020", "cuda211"]
-    assert "kymo: CUPTI knows no call cudaNothing: it is not recorded\n" in result.stderr
+    assert "kymo: CUPTI does not know the call cudaNothing: it is not recorded\n" in result.stderr
 
 
 def test_names_of_operations_can_be_limited(inspect):
@@ -146,7 +146,7 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
 
 
 @pytest.mark.parametrize("options, variables, words", [
-    (["--gpu-detail", "kernels"], {}, ["--gpu-detail", "'kernels' is none of graph, kernel and sampled[=MS/S]", "did you mean kernel?"]),
+    (["--gpu-detail", "kernels"], {}, ["--gpu-detail", "'kernels' is not graph, kernel or sampled[=MS/S]", "did you mean kernel?"]),
     (["--gpu-detail", "sampled=50"], {}, ["'sampled=50' is not sampled=MS/S"]),
     (["--gpu-detail", "sampled=1000/1"], {}, ["1000 ms do not fit into 1 s"]),
     (["--gpu-detail", "sampled=0/1"], {}, ["0 ms do not fit"]),
@@ -157,17 +157,17 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     (["--gpu-counter-interval-ms", "86400001"], {}, ["'86400001' is more than a day, 86400000 ms"]),
     (["--gpu-enable-nvtx-tracking", "yes"], {}, ["'yes'", "expected one of true, false"]),
     (["--gpu-pm-sample-counters", "sm cycles"], {}, ["--gpu-pm-sample-counters: 'sm cycles' is not a list of metrics, such as sm__cycles_active.avg"]),
-    (["--gpu-pm-sample-counters", ","], {}, ["there is no metric in ','"]),
+    (["--gpu-pm-sample-counters", ","], {}, ["no metric in ','"]),
     (["--gpu-pm-sample-counters", "default", "--gpu-pm-sample-interval-us", "0"], {}, ["'0' is not from 1 to 1000000"]),
     (["--gpu-pm-sample-buffer-size-per-gpu-mb", "4097"], {}, ["'4097' is not from 1 to 4096"]),
-    (["--gpu-pm-sample-interval-us", "100"], {}, ["gpu_pm_sample_interval_us is of no use without gpu_pm_sample_counters"]),
+    (["--gpu-pm-sample-interval-us", "100"], {}, ["gpu_pm_sample_interval_us has no effect without gpu_pm_sample_counters"]),
     (["--gpu-detail", "kernel", "--gpu-enable-cupti-activity-graph-trace", "true"], {}, ["contradict each other"]),
     (["--device", "none", "--gpu-detail", "graph"], {}, ["--gpu-detail: GPUs are not recorded with --device none"]),
     (["--gpu-api-calls", "cudaMalloc;cuInit"], {}, ["'cudaMalloc;cuInit' is not a list of calls"]),
     (["--device", "gpu"], {}, ["'gpu'", "expected one of auto, cuda, none"]),
-    ([], {"KYMO_GPU_DETAIL": "grap"}, ["KYMO_GPU_DETAIL: 'grap' is none of", "did you mean graph?"]),
+    ([], {"KYMO_GPU_DETAIL": "grap"}, ["KYMO_GPU_DETAIL: 'grap' is not graph", "did you mean graph?"]),
     ([], {"KYMO_GPU_DETAILS": "graph"}, ["KYMO_GPU_DETAILS: unknown variable", "did you mean KYMO_GPU_DETAIL?"]),
-    ([], {"KYMO_GPU_PM_SAMPLE_INTERVAL_US": "500"}, ["gpu_pm_sample_interval_us is of no use without gpu_pm_sample_counters"]),
+    ([], {"KYMO_GPU_PM_SAMPLE_INTERVAL_US": "500"}, ["gpu_pm_sample_interval_us has no effect without gpu_pm_sample_counters"]),
 ])
 def test_wrong_options_are_refused_before_the_program_starts(inspect, tmp_path, options, variables, words):
     result, _ = inspect(["say ran"], *options, **variables)
@@ -179,6 +179,6 @@ def test_wrong_options_are_refused_before_the_program_starts(inspect, tmp_path, 
 
 def test_a_program_that_is_not_inspected_ignores_wrong_variables_with_a_sentence(kymo, machine, tmp_path):
     _, errors = machine.play(tmp_path / "out", ["init", kernel(1)], KYMO_GPU_DETAIL="grap")
-    assert errors == "kymo: KYMO_GPU_DETAIL: 'grap' is none of graph, kernel and sampled[=MS/S]; it is left out\n"
+    assert errors == "kymo: KYMO_GPU_DETAIL: 'grap' is not graph, kernel or sampled[=MS/S]; it is ignored\n"
     assert len(only_trace(tmp_path / "out").found("kernel")) == 1
     assert len(sessions(tmp_path / "out")) == 1

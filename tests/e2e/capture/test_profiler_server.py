@@ -239,7 +239,7 @@ def test_without_the_program_kymo_the_client_is_told_and_a_variable_can_name_it(
         program = Program(alone, tmp_path / "program", PATH=str(tmp_path), KYMO=named).serve()
         results.append(capture(kymo, tmp_path / "logs", program.address, "--duration-ms", 10))
         program.close()
-    assert results[0].returncode == 1 and "the program kymo cannot be run: No such file" in results[0].stderr
+    assert results[0].returncode == 1 and "cannot run the program kymo: No such file" in results[0].stderr
     assert results[1].returncode == 0, results[1].stderr
 
 

@@ -548,13 +548,13 @@ _kymo.stop()
     clean = run_python(interpreter, program, code=None)
     lines = clean.splitlines()
     assert lines[:3] == ["RuntimeError | no capture is running"] * 3
-    assert lines[3] == "ValueError | level is from 0 to 3, not 4"
-    assert lines[4].startswith("ValueError | max_events is from 1 to")
+    assert lines[3] == "ValueError | level must be from 0 to 3, not 4"
+    assert lines[4].startswith("ValueError | max_events must be from 1 to")
     assert lines[5] == "FileNotFoundError | [Errno 2] No such file or directory: b'/proc/none'"
     assert lines[6] == "RuntimeError | a capture is running already"
-    assert lines[7].startswith("ValueError | level is 1") and lines[8] == "ValueError | min_duration_us is not negative"
-    assert lines[9].startswith("TypeError | exclude is a list") and lines[10].startswith("TypeError")
-    assert lines[11:13] == ["ValueError | hz is more than 0 and at most 1000"] * 2
+    assert lines[7].startswith("ValueError | level must be 1") and lines[8] == "ValueError | min_duration_us must not be negative"
+    assert lines[9].startswith("TypeError | exclude must be a list") and lines[10].startswith("TypeError")
+    assert lines[11:13] == ["ValueError | hz must be more than 0 and at most 1000"] * 2
     assert lines[13:15] == ["RuntimeError | frames are traced already", "RuntimeError | stacks are sampled already"]
     assert lines[15].startswith(("RuntimeError | another profiler is active", "RuntimeError | other profilers are active"))
     assert len(lines) == 16

@@ -235,7 +235,7 @@ def test_lines_are_given_up_where_other_threads_keep_pythons_lock(machine, tmp_p
                        "threading.Thread(target=spin).start()\nfor _ in range(400): torch.library.push_late(b'aten::mm, op_id = 1'); torch.end()\nstop = True\n")
     environment = machine.environment(tmp_path / "out", NVTX_CLIENT=str(client), HOW="CDLL", PYTHONPATH=str(tmp_path))
     result = subprocess.run([sys.executable, program], env=environment, text=True, capture_output=True)
-    assert (result.returncode, result.stderr) == (0, "kymo: lines of Python are not recorded from here on: other threads keep Python's lock\n")
+    assert (result.returncode, result.stderr) == (0, "kymo: Python lines are not recorded from here on: other threads hold Python's lock\n")
     (session,) = sessions(tmp_path / "out")
     found = lines(session)
     assert len(found) == 400 and found[0] == ("aten::mm", str(program), 6) and found[-1] == ("aten::mm", None, None)

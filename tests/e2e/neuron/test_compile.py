@@ -498,7 +498,7 @@ def test_build_says_what_is_wrong(kymo, tmp_path):
     assert not out.exists()
     path.write_text(path.read_text().replace("conv", "tanh"))
     np.save(tmp_path / "w.npy", np.zeros(3))
-    assert "there are no cores v9" in kymo.refuses("neff", "build", path, "--core", "v9", code=2)
+    assert "unknown core version 'v9'" in kymo.refuses("neff", "build", path, "--core", "v9", code=2)
     assert "takes no --json" in kymo.refuses("neff", "build", path, "--json", code=2)
     assert kymo.run("neff", "build", path, "--core", "trn2.48xlarge").returncode == 0 and out.exists()
     assert "NC_V3" in kymo.ok("neff", "info", out)

@@ -360,10 +360,10 @@ def test_add_that_is_killed_takes_its_processes_with_it(kymo, tmp_path):
 
 def test_what_cannot_be_added_says_why(kymo, tmp_path):
     d = tmp_path / "d"
-    assert "give its number with --rank" in kymo.refuses("fleet", "add", d, KINETO / "amd_mi250.json.gz")
+    assert "give the number with --rank" in kymo.refuses("fleet", "add", d, KINETO / "amd_mi250.json.gz")
     shutil.copy(KINETO / "amd_mi250.json.gz", tmp_path / "run_Rank-12.json.gz")
     assert "Rank 12 of run" in kymo.ok("fleet", "add", d, tmp_path / "run_Rank-12.json.gz")
-    assert "--rank is for one capture; these are 2" in kymo.refuses("fleet", "add", d, *RANKS, "--rank", 1, code=2)
+    assert "--rank takes a single capture, not 2" in kymo.refuses("fleet", "add", d, *RANKS, "--rank", 1, code=2)
     assert "must not be empty" in kymo.refuses("fleet", "add", d, RANKS[0], "--run", "")
     assert "longer than 200 bytes" in kymo.refuses("fleet", "add", d, RANKS[0], "--run", "/" * 70)
     (tmp_path / "other").mkdir()

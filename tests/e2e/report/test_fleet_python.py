@@ -94,5 +94,5 @@ def test_what_is_no_dataset_is_refused(fleet, tmp_path):
         fleet.Fleet(tmp_path)
     with pytest.raises(FileNotFoundError, match="is not a dataset"):
         fleet.Fleet("memory://nothing/here")
-    with pytest.raises(RuntimeError, match="give its number with --rank"):
+    with pytest.raises(RuntimeError, match="give the number with --rank"):
         fleet.add("memory://lab/none", DATA / "kineto" / "amd_mi250.json.gz")

@@ -56,7 +56,7 @@ def test_what_some_hosts_sent_is_a_profile_with_a_reason(server):
     wait_until(lambda: server.ask("GET", "profiles/part").json.get("reason"))
     entry = server.get("profiles/part")
     assert entry["status"] == "ready" and entry["events"] > 100
-    assert entry["reason"] == "1 of 2 hosts failed; the profile has the other"
+    assert entry["reason"] == "1 of 2 hosts failed; the session has the other"
 
 
 def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server):
@@ -85,7 +85,7 @@ def test_a_capture_can_be_cancelled(server):
     ({"name": "x"}, 'missing "addresses"'), ({"addresses": "a:1"}, 'missing "name"'),
     ({"name": "x", "addresses": "nowhere"}, "'nowhere' is not an address"),
     ({"name": "x", "addresses": "--help"}, "is not an address"),
-    ({"name": "x", "addresses": "a:1", "options": "levle=1"}, "there is no option 'levle'"),
+    ({"name": "x", "addresses": "a:1", "options": "levle=1"}, "unknown option 'levle'"),
     ({"name": "x", "addresses": "a:1", "duration_ms": 0}, "at least 1"), ({"name": "x", "addresses": "a:1", "duration_ms": 10**9}, "duration_ms"),
     ({"name": "x/y", "addresses": "a:1"}, "name"), ({"name": "x", "addresses": ["a:1"]}, "a string"),
 ])  # fmt: skip

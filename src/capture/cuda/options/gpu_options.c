@@ -35,30 +35,31 @@ const struct gpu_key gpu_keys[GPU_KEYS] = {
                 "of every S s (default: kernel)",
                 details},
     [CALLS] = {"gpu_api_calls", "gpu-api-calls", "KYMO_GPU_API_CALLS", "NAMES",
-               "record these CUDA calls too, such as cudaMalloc,cuMemAlloc; launches always are",
+               "record these CUDA calls as well, such as cudaMalloc,cuMemAlloc; launches are "
+               "always recorded",
                NULL},
     [MOST_CALLS] = {"gpu_max_callback_api_events", "gpu-max-callback-api-events",
                     "KYMO_GPU_MAX_CALLBACK_API_EVENTS", "N",
-                    "CUDA calls to keep, the first ones (default: all)", NULL},
+                    "keep at most the first N CUDA calls (default: all)", NULL},
     [MOST_ACTIVITIES] = {"gpu_max_activity_api_events", "gpu-max-activity-api-events",
                          "KYMO_GPU_MAX_ACTIVITY_API_EVENTS", "N",
-                         "kernels, copies and waits to keep, the first ones (default: all)", NULL},
+                         "keep at most the first N kernels, copies and waits (default: all)", NULL},
     [MOST_ANNOTATIONS] = {"gpu_max_annotation_strings", "gpu-max-annotation-strings",
                           "KYMO_GPU_MAX_ANNOTATION_STRINGS", "N",
-                          "names of operations to keep for nodes of CUDA graphs (default: all)",
+                          "keep at most N operation names for nodes of CUDA graphs (default: all)",
                           NULL},
     [NVTX] = {"gpu_enable_nvtx_tracking", "gpu-enable-nvtx-tracking",
               "KYMO_GPU_ENABLE_NVTX_TRACKING", "BOOL",
-              "record NVTX, which names kernels (default: true)", switches},
+              "record NVTX ranges, which also name kernels (default: true)", switches},
     [GRAPH_TRACE] = {"gpu_enable_cupti_activity_graph_trace",
                      "gpu-enable-cupti-activity-graph-trace",
                      "KYMO_GPU_ENABLE_CUPTI_ACTIVITY_GRAPH_TRACE", "BOOL",
                      "the same as --gpu-detail graph (default: false)", switches},
-    [COUNTERS] = {"gpu_pm_sample_counters", "gpu-pm-sample-counters", "KYMO_GPU_PM_SAMPLE_COUNTERS",
-                  "NAMES",
-                  "sample these hardware counters, named as CUPTI's metrics, or default: how busy "
-                  "SMs, tensor cores, memory and links are (default: none)",
-                  NULL},
+    [COUNTERS] =
+        {"gpu_pm_sample_counters", "gpu-pm-sample-counters", "KYMO_GPU_PM_SAMPLE_COUNTERS", "NAMES",
+         "sample these hardware counters (CUPTI metrics); the word default stands for how busy "
+         "SMs, tensor cores, memory and links are (default: none)",
+         NULL},
     [COUNTER_INTERVAL] = {"gpu_pm_sample_interval_us", "gpu-pm-sample-interval-us",
                           "KYMO_GPU_PM_SAMPLE_INTERVAL_US", "US",
                           "sample hardware counters at this interval (default: 500)", NULL},
@@ -73,7 +74,7 @@ const struct gpu_key gpu_keys[GPU_KEYS] = {
                  "record only the first N GPUs of each process (default: 0, all)", NULL},
     [NODES] = {"gpu_dump_graph_node_mapping", "gpu-dump-graph-node-mapping",
                "KYMO_GPU_DUMP_GRAPH_NODE_MAPPING", "BOOL",
-               "record what nodes of CUDA graphs were made for (default: true)", switches},
+               "record the operations that CUDA graph nodes come from (default: true)", switches},
     [SAMPLE_INTERVAL] = {"gpu_counter_interval_ms", "gpu-counter-interval-ms",
                          "KYMO_GPU_COUNTER_INTERVAL_MS", "MS",
                          "sample power, clocks, temperature, memory, utilization, PCIe and NVLink "
@@ -163,10 +164,10 @@ static bool set_detail(struct gpu_options *options, const char *value, struct er
             options->detail = (enum gpu_detail)i;
             return true;
         }
-    return error_set(err, "'%s' is none of graph, kernel and sampled[=MS/S]", value);
+    return error_set(err, "'%s' is not graph, kernel or sampled[=MS/S]", value);
 }
 
-/* Names are letters and digits; which of them are calls, CUPTI knows. */
+/* Names are letters and digits; only CUPTI knows which of them are calls. */
 static bool set_calls(const char **to, const char *value, struct error *err)
 {
     for (const char *c = value; *c; c++)
@@ -177,7 +178,7 @@ static bool set_calls(const char **to, const char *value, struct error *err)
     return true;
 }
 
-/* Which names are metrics of a device, CUPTI knows. */
+/* Only CUPTI knows which names are metrics of a device. */
 static bool set_metrics(const char **to, const char *value, struct error *err)
 {
     bool has_name = false;
@@ -191,11 +192,13 @@ static bool set_metrics(const char **to, const char *value, struct error *err)
         has_name = has_name || is_of_name;
     }
     if (!has_name)
-        return error_set(err, "there is no metric in '%s'", value);
+        return error_set(err, "no metric in '%s'", value);
     *to = value;
     return true;
 }
 
+/* Values are checked here, before the program starts, so that a typo is an error and not a capture
+ * without the option. */
 bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err)
 {
     enum { MOST_INTERVAL_US = 1000000, MOST_BUFFER_MB = 4096 };
@@ -239,7 +242,7 @@ bool gpu_options_check(const struct gpu_options *options, struct error *err)
                          details[options->detail]);
     if (!options->metrics && (options->metric_interval_us || options->metric_buffer_mb))
         return error_set(
-            err, "%s is of no use without gpu_pm_sample_counters",
+            err, "%s has no effect without gpu_pm_sample_counters",
             gpu_keys[options->metric_interval_us ? COUNTER_INTERVAL : COUNTER_BUFFER].name);
     return true;
 }

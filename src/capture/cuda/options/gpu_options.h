@@ -18,7 +18,7 @@ struct gpu_options {
     const char *calls; /* names of CUDA calls to record besides launches, with commas; or NULL */
     uint64_t window_ns, period_ns;                          /* of sampled */
     uint64_t most_calls, most_activities, most_annotations; /* 0: any number */
-    uint64_t devices;                                       /* the first so many; 0: all */
+    uint64_t devices;                                       /* only the first ones; 0: all */
     uint64_t counter_interval_ms; /* of power, clocks and the like; 0: none */
     const char *metrics;          /* hardware counters to sample, with commas; or NULL */
     uint64_t metric_interval_us, metric_buffer_mb; /* 0: the default */
@@ -35,7 +35,7 @@ struct gpu_options {
      .nvtx = true,                                                                                 \
      .nodes = true}
 
-/* What can be set. The names but the first two and the last are those of XProf's options. */
+/* What can be set. Except for the first two and the last, names are those of XProf's options. */
 struct gpu_key {
     const char *name;     /* as in XProf */
     const char *flag;     /* the same, as an option of kymo inspect */
@@ -50,11 +50,11 @@ extern const struct gpu_key gpu_keys[GPU_KEYS];
 #define GPU_USUAL_METRICS "default"
 enum { GPU_METRIC_INTERVAL_US = 500, GPU_METRIC_BUFFER_MB = 64 };
 
-/* Sets one; false when the value is none it may have. The message does not name the key. */
+/* Sets one; false when the value is invalid. The message does not name the key. */
 bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, struct error *err);
 /* False when options contradict each other. */
 bool gpu_options_check(const struct gpu_options *options, struct error *err);
-/* Those in the environment. A value that is none is passed to `complain` and left out. */
+/* Those in the environment. An invalid value is passed to `complain` and ignored. */
 void gpu_options_from_environment(struct gpu_options *options,
                                   void (*complain)(const struct error *err));
 

@@ -49,7 +49,7 @@ static int report = -1; /* of a worker: the pipe */
 
 /* ---- In a worker --------------------------------------------------------------------------- */
 
-/* The parent reads until the end; if it is gone, so is this process, by its signal. */
+/* The parent reads until the end; if it dies, its signal ends this process, too. */
 static void write_all(const void *data, size_t size)
 {
     const char *at = data;
@@ -105,6 +105,8 @@ static void note_failure(struct crew *crew, const struct error *err, bool is_cau
     crew->has_cause |= is_cause;
 }
 
+/* The child closes the pipes of those before it, so that each pipe ends with its own worker. Never
+ * returns in the child. */
 static bool start_child(struct crew *crew, uint32_t worker)
 {
     struct child *child = &crew->children[worker];

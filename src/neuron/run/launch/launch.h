@@ -1,6 +1,6 @@
 /*
  * launch: worker processes of this node, the ranks of a communicator, with a core each. They are
- * forks of this process, which has no other threads and has not initialised a runtime.
+ * forks of this process, which has no other threads and has not initialized a runtime.
  */
 #ifndef KYMO_NEURON_RUN_LAUNCH_LAUNCH_H
 #define KYMO_NEURON_RUN_LAUNCH_LAUNCH_H
@@ -10,7 +10,7 @@
 enum launch_result {
     LAUNCH_DONE,
     LAUNCH_FAILED,
-    LAUNCH_GAVE_UP, /* because another worker failed: that one's error is told */
+    LAUNCH_GAVE_UP, /* because another worker failed, whose error is reported */
 };
 
 struct launch {

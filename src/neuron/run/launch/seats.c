@@ -1,5 +1,5 @@
 /*
- * Cores and variables of workers. What the user has set stays.
+ * Cores and variables of workers. Variables that the user has set stay.
  */
 #include "neuron/run/launch/seats.h"
 

@@ -1,6 +1,6 @@
 /*
- * Elements are whole numbers: of integers their value, of floats a count of steps so coarse that
- * every number is exact in the data type. So sums can be worked out without rounding.
+ * Elements are whole numbers: the value of integers, and for floats a count of steps coarse enough
+ * that every number is exact in the data type, so that sums can be computed without rounding.
  */
 #include "neuron/run/nccom/data.h"
 
@@ -106,7 +106,7 @@ static void add_numbers(const struct data_buffer *buffer, uint32_t rank, uint64_
 
 /* ---- Expectations -------------------------------------------------------------------------- */
 
-/* Who exchanges with a rank, and where it is among them. */
+/* The ranks that exchange with a rank, and its position among them. */
 struct group {
     const uint32_t *ranks; /* NULL: all */
     uint32_t size, position;

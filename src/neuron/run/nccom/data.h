@@ -1,6 +1,6 @@
 /*
- * The data of --check: what ranks send, and what they must get, worked out here and not by what is
- * tested.
+ * The data of --check: what ranks send and what they must receive, computed here and not by the
+ * code under test.
  */
 #ifndef KYMO_NEURON_RUN_NCCOM_DATA_H
 #define KYMO_NEURON_RUN_NCCOM_DATA_H
@@ -24,11 +24,10 @@ struct data_difference {
 
 /* The input of a rank: part->input_bytes. */
 void data_fill(const struct data_buffer *buffer, uint32_t rank, uint8_t *input);
-/* Whether an output is what it must be: exactly, or of sums of floats as near as rounding lets it
- * be. */
+/* Whether an output is correct: exactly or, for sums of floats, within rounding. */
 bool data_check(const struct data_buffer *buffer, uint32_t rank, const uint8_t *output,
                 struct data_difference *difference);
-/* What it must be, rounded to the data type: part->output_bytes. */
+/* The expected output, rounded to the data type: part->output_bytes. */
 void data_golden(const struct data_buffer *buffer, uint32_t rank, uint8_t *golden);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What is worked out from times.
+ * Figures computed from times.
  */
 #include "base/percentile.h"
 #include "neuron/run/nccom/nccom.h"

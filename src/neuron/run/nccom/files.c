@@ -85,7 +85,7 @@ static bool read_lists(struct json_reader *in, struct nccom_groups *groups)
         groups->ranks = mem_resize(groups->ranks, (size_t)(groups->count + 1) * (groups->size + 1),
                                    sizeof *groups->ranks);
         for (size_t i = 0; ok && i < numbers.count; i++) {
-            ok = numbers.items[i] < UINT32_MAX || json_fail(in, "there is no such rank");
+            ok = numbers.items[i] < UINT32_MAX || json_fail(in, "no such rank");
             groups->ranks[(size_t)groups->count * groups->size + i] = (uint32_t)numbers.items[i];
         }
         groups->count++;

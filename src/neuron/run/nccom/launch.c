@@ -16,7 +16,7 @@
 
 /* ---- The machine --------------------------------------------------------------------------- */
 
-/* What the runtime will have: as its variables say, or its defaults. */
+/* The machine that the runtime will emulate, from its variables or defaults. */
 static bool find_core(struct plan_core *core, uint32_t workers, struct error *err)
 {
     const char *name = getenv("KYMO_NEURON_INSTANCE"),
@@ -25,7 +25,7 @@ static bool find_core(struct plan_core *core, uint32_t workers, struct error *er
     logical = logical && *logical ? logical : getenv("NEURON_RT_VIRTUAL_CORE_SIZE");
     const struct instance_hardware *instance = hardware_instance(name);
     if (!instance)
-        return error_set(err, "KYMO_NEURON_INSTANCE: there is no instance type %s", name);
+        return error_set(err, "KYMO_NEURON_INSTANCE: unknown instance type %s", name);
     core->hardware = instance->core;
     core->logical_size = instance->logical_cores;
     if (logical && *logical)
@@ -67,7 +67,7 @@ static bool run_in_runtime(struct worker *worker)
         return false;
     worker->library = &library;
     bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
-                            "cannot initialise the runtime", &worker->error);
+                            "cannot initialize the runtime", &worker->error);
     if (ok) {
         ok = runner_start_trace(&library, types, sizeof types / sizeof *types, 0, &worker->error) &&
              worker_run(worker);

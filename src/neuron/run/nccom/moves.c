@@ -1,5 +1,5 @@
 /*
- * What operations of variable size move, from counts and displacements.
+ * The data that operations of variable size move, from counts and displacements.
  */
 #include "neuron/run/nccom/plan.h"
 

@@ -67,7 +67,8 @@ struct nccom_case {
 
 /* ---- What comes of it ---------------------------------------------------------------------- */
 
-/* What an operation of a size is: sizes that do not divide become smaller, but not nothing. */
+/* The shape of an operation of a given size: sizes that do not divide are rounded down, but not to
+ * 0. */
 struct nccom_shape {
     uint64_t bytes, elements; /* the size as used: the larger of input and output */
     uint64_t input_bytes, output_bytes;
@@ -86,7 +87,7 @@ bool nccom_run(const struct nccom_case *nccom, struct nccom_result *results, str
 void nccom_result_free(struct nccom_result *result);
 void nccom_stream_free(struct nccom_stream *stream);
 
-/* Whether the streams can be run by so many workers. */
+/* Whether the streams can be run by this many workers. */
 bool nccom_check_streams(const struct nccom_case *nccom, struct error *err);
 bool nccom_shape(const struct nccom_stream *stream, uint32_t workers, struct nccom_shape *shape,
                  struct error *err);
@@ -120,10 +121,10 @@ bool nccom_read_groups(const char *path, uint32_t index, struct nccom_groups *gr
 bool nccom_read_pairs(const char *path, uint32_t index, struct nccom_groups *pairs,
                       struct error *err);
 bool nccom_read_metadata(const char *path, struct nccom_metadata *metadata, struct error *err);
-/* Up to NCCOM_STREAMS of them, with the defaults where they say nothing. */
+/* Up to NCCOM_STREAMS of them, with defaults for what they leave out. */
 bool nccom_read_streams(const char *path, uint32_t workers, const struct nccom_stream *defaults,
                         struct nccom_stream *list, size_t *count, struct error *err);
-/* Groups of so many ranks, as far apart as possible. */
+/* Groups of this many ranks, as far apart as possible. */
 bool nccom_spread_groups(uint32_t workers, uint32_t size, struct nccom_groups *groups,
                          struct error *err);
 

@@ -20,7 +20,7 @@ void *shared_memory(size_t size, struct error *err)
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED)
         return memory;
-    error_set(err, "cannot get memory to share with the workers: %s", strerror(errno));
+    error_set(err, "cannot allocate memory to share with the workers: %s", strerror(errno));
     return NULL;
 }
 
@@ -59,7 +59,7 @@ static _Noreturn void run_one(uint32_t node,
     exit(run(context, node, err) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* Those that are left when one has failed end by themselves: their workers miss the others. */
+/* When one has failed, the others end by themselves: their workers miss the ones that are gone. */
 static bool wait_for_all(const pid_t *ids, uint32_t count, struct error *errors, struct error *err)
 {
     bool ok = true;
@@ -73,7 +73,7 @@ static bool wait_for_all(const pid_t *ids, uint32_t count, struct error *errors,
         if (node < count && child_has_succeeded(status))
             continue;
         if (ok && node == count)
-            error_set(err, "the end of a node is unknown");
+            error_set(err, "cannot tell how a node ended");
         else if (ok && errors[node].text[0])
             *err = errors[node];
         else if (ok)
@@ -83,6 +83,8 @@ static bool wait_for_all(const pid_t *ids, uint32_t count, struct error *errors,
     return ok;
 }
 
+/* Errors come back through shared memory. When a node cannot be started, those that were are ended
+ * and waited for. */
 bool nodes_run(uint32_t count, bool (*run)(void *context, uint32_t node, struct error *err),
                void *context, struct error *err)
 {

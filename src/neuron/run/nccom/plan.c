@@ -1,5 +1,5 @@
 /*
- * From what is asked for to collectives and buffers.
+ * From the options to collectives and buffers.
  */
 #include "neuron/run/nccom/plan.h"
 
@@ -88,7 +88,7 @@ static uint32_t plan_ratio(const struct nccom_stream *stream)
     return sum;
 }
 
-/* Elements of a part: a multiple of what its ranks divide among them, and not nothing. */
+/* Elements of a part: a multiple of the number of ranks that divide them, and never 0. */
 static uint64_t part_elements(const struct nccom_stream *stream, uint32_t part, uint32_t ranks)
 {
     uint64_t elements = stream->bytes / dtype_bytes(stream->dtype);
@@ -109,7 +109,7 @@ bool nccom_shape(const struct nccom_stream *stream, uint32_t workers, struct ncc
     for (uint32_t i = 0; i < (parts > 0 ? parts : 1); i++) {
         uint64_t elements = part_elements(stream, i, ranks);
         if (elements > UINT32_MAX)
-            return error_set(err, "%" PRIu64 " elements are more than a tensor can have", elements);
+            return error_set(err, "%" PRIu64 " elements are more than fit in a tensor", elements);
         bool gathers = stream->op == NCCOM_ALL_GATHER || stream->op == NCCOM_ALL_GATHERV;
         bool scatters = stream->op == NCCOM_REDUCE_SCATTER;
         shape->elements += elements;
@@ -122,6 +122,8 @@ bool nccom_shape(const struct nccom_stream *stream, uint32_t workers, struct ncc
 
 /* ---- Parts --------------------------------------------------------------------------------- */
 
+/* Coalesced operations are sized one by one, each as if it were a stream of its own; added->moves
+ * belongs to the plan. */
 static bool add_part(struct plan *plan, uint32_t number, uint32_t part, struct error *err)
 {
     const struct nccom_stream *stream = &plan->nccom->streams[number];

@@ -1,5 +1,5 @@
 /*
- * A case, worked out: the collectives of its NEFFs, their buffers and how often each NEFF runs.
+ * A planned case: the collectives of its NEFFs, their buffers and how often each NEFF runs.
  */
 #ifndef KYMO_NEURON_RUN_NCCOM_PLAN_H
 #define KYMO_NEURON_RUN_NCCOM_PLAN_H

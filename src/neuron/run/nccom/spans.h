@@ -10,7 +10,7 @@
 struct span {
     uint64_t core, execution, collective; /* execution: the runtime's number, ascending on a core */
     uint64_t start_ns, end_ns;
-    struct text algorithm; /* points into the trace; empty when it does not tell */
+    struct text algorithm; /* points into the trace; empty when it does not say */
 };
 
 /* The text is what nrt_sys_trace_fetch_events gives. A collective begins with its cc_exec_barrier,

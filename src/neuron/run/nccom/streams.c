@@ -55,10 +55,13 @@ static bool take_groups(const struct streams *streams, const char *key, const ch
 /* Whether it was not given yet. */
 static bool is_new(const struct streams *streams, uint32_t count, const char *key)
 {
-    return count == 0 || error_in_file(streams->err, streams->path,
-                                       "\"%s\": a stream has groups, pairs or metadata twice", key);
+    return count == 0 ||
+           error_in_file(streams->err, streams->path,
+                         "\"%s\": a stream can have groups, pairs or metadata only once", key);
 }
 
+/* Keys are those of nccom-test's file; unknown ones are errors, as a typo would measure something
+ * else. */
 static bool take_member(struct streams *streams, const char *key, const char *value)
 {
     struct nccom_stream *stream = streams->stream;
@@ -83,11 +86,12 @@ static bool take_member(struct streams *streams, const char *key, const char *va
     if (strcmp(key, "variable_size_op_metadata") == 0)
         return is_new(streams, stream->metadata.entry_count, key) &&
                nccom_read_metadata(value, &stream->metadata, streams->err);
-    return error_in_file(streams->err, streams->path,
-                         "a stream has no \"%s\"; expected op, minbytes, datatype, ops_per_iter, "
-                         "data_parallel_dimension, custom_replica_groups, custom_src_target_pairs "
-                         "or variable_size_op_metadata",
-                         key);
+    return error_in_file(
+        streams->err, streams->path,
+        "unknown key \"%s\" in a stream; expected op, minbytes, datatype, ops_per_iter, "
+        "data_parallel_dimension, custom_replica_groups, custom_src_target_pairs "
+        "or variable_size_op_metadata",
+        key);
 }
 
 /* False with err set, or with a problem of the reader. */
@@ -118,15 +122,14 @@ static bool read_all(struct json_reader *in, struct streams *streams,
 {
     for (bool more = json_enter(in, '['); more; more = json_more(in, ']')) {
         if (*count == NCCOM_STREAMS)
-            return error_in_file(streams->err, streams->path, "there are more than %d streams",
+            return error_in_file(streams->err, streams->path, "more than %d streams",
                                  NCCOM_STREAMS);
         streams->stream = &list[(*count)++];
         *streams->stream = *defaults;
         if (!read_stream(in, streams))
             return false;
     }
-    return !in->problem &&
-           (*count > 0 || error_in_file(streams->err, streams->path, "there are no streams"));
+    return !in->problem && (*count > 0 || error_in_file(streams->err, streams->path, "no streams"));
 }
 
 bool nccom_read_streams(const char *path, uint32_t workers, const struct nccom_stream *defaults,

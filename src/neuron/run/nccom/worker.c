@@ -1,5 +1,5 @@
 /*
- * Loads the NEFFs of a plan one after the other, executes them and checks what comes out.
+ * Loads the NEFFs of a plan one after the other, executes them and checks the outputs.
  */
 #include "neuron/run/nccom/worker.h"
 
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What fails in all ranks at once, meeting or a collective, fails because of another one. */
+/* A failure of all ranks at once, in meeting or in a collective, is caused by another rank. */
 static bool check(struct worker *worker, NRT_STATUS status, const char *what)
 {
     worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
@@ -111,7 +111,7 @@ static void save(const struct worker *worker, const char *what, const uint8_t *d
     mem_free(path);
 }
 
-/* What was sent, what came, and what should have come, for whoever looks for the reason. */
+/* Writes the data sent, received and expected, to help find the cause. */
 static void save_tensors(const struct worker *worker, const struct buffer *buffer,
                          const uint8_t *output)
 {
@@ -262,7 +262,7 @@ static bool meet(struct worker *worker)
     uint32_t workers = worker->team->plan->nccom->workers;
     return workers == 1 || !worker->library->nrt_barrier ||
            check(worker, worker->library->nrt_barrier(0, worker->rank, workers),
-                 "the workers do not meet");
+                 "the workers did not meet");
 }
 
 bool worker_run(struct worker *worker)

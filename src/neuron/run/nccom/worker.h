@@ -9,7 +9,7 @@
 
 enum { NEFFS = 3 };
 
-/* What all workers get, made before they are. */
+/* Shared by all workers, made before they start. */
 struct team {
     const struct plan *plan;
     struct plan_core core;
@@ -19,7 +19,7 @@ struct team {
     uint64_t time_count;                     /* of all streams */
 };
 
-/* What a worker leaves, in memory that is shared with the process that started it. */
+/* A worker's results, in memory shared with the process that started it. */
 struct report {
     char algorithm[NCCOM_STREAMS][16];
 };

@@ -52,13 +52,15 @@ bool array_read(const char *path, const nrt_tensor_info_t *tensor, void *data, s
     return ok;
 }
 
+/* Version 1.0 of the format (numpy.lib.format): a Python literal, padded so that the data is
+ * aligned. */
 static bool write_header(struct output *out, const nrt_tensor_info_t *tensor, struct error *err)
 {
     const char *name = numpy_name(tensor->dtype);
     struct output text;
     if (!name)
         return error_set(err,
-                         "output %s has elements of a type that .npy files cannot have; "
+                         "output %s has an element type that .npy files cannot hold; "
                          "save it with --save-output",
                          tensor->name);
     output_memory(&text);

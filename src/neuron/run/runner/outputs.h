@@ -1,5 +1,5 @@
 /*
- * What becomes of the outputs of an execution.
+ * Saves and compares the outputs of an execution.
  */
 #ifndef KYMO_NEURON_RUN_RUNNER_OUTPUTS_H
 #define KYMO_NEURON_RUN_RUNNER_OUTPUTS_H

@@ -53,7 +53,7 @@ static bool count_workers(const struct runner_options *options, const struct nee
     if (options->input_sets > 1 && options->input_sets < *here)
         return error_set(err, "%zu lines of inputs for %u workers", options->input_sets, *here);
     if (options->profile_rank >= (int64_t)*all)
-        return error_set(err, "there is no worker %lld to profile: they are 0 to %u",
+        return error_set(err, "no worker %lld to profile: workers are 0 to %u",
                          (long long)options->profile_rank, *all - 1);
     return true;
 }
@@ -82,7 +82,7 @@ static bool run_in_runtime(struct worker *worker)
         return false;
     worker->library = &library;
     bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
-                            "cannot initialise the runtime", &worker->error);
+                            "cannot initialize the runtime", &worker->error);
     if (ok) {
         ok = run_worker(worker);
         library.nrt_close();
@@ -126,6 +126,7 @@ static void receive_line(void *context, uint32_t index, const void *line, size_t
     run->options->say(line);
 }
 
+/* A single worker needs no fork: it runs in this process, with its variables set here. */
 static bool run_all(const struct runner_options *options, const struct file *neff,
                     struct error *err)
 {

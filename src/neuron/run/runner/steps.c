@@ -31,7 +31,7 @@ static char *profile_path(const struct worker *worker, uint64_t execution)
 static bool profile_start(struct worker *worker, const char *path)
 {
     if (!worker->library->nrt_profile_start || !worker->library->nrt_profile_stop)
-        return error_set(&worker->error, "the runtime takes no device profiles");
+        return error_set(&worker->error, "the runtime does not support device profiles");
     return check(worker, worker->library->nrt_profile_start(worker->model, path), path);
 }
 
@@ -167,7 +167,7 @@ bool steps_run(struct worker *worker)
     nrta_error_tracker_t *errors = NULL;
     if (worker->options->mode != RUNNER_SYNC) {
         if (!library->nrta_execute_schedule || !library->nrta_is_completed)
-            return error_set(&worker->error, "the runtime executes nothing asynchronously");
+            return error_set(&worker->error, "the runtime does not support asynchronous execution");
         if (library->nrta_error_tracker_create && library->nrta_error_tracker_get_list &&
             library->nrta_error_tracker_create(WORKER_CORE, &errors) != NRT_SUCCESS)
             errors = NULL;

@@ -1,6 +1,5 @@
 /*
- * One worker: a model on the core of this process, its tensors, its executions and what becomes of
- * their outputs.
+ * One worker: a model on the core of this process, its tensors, its executions and their outputs.
  */
 #ifndef KYMO_NEURON_RUN_RUNNER_WORKER_H
 #define KYMO_NEURON_RUN_RUNNER_WORKER_H

@@ -13,7 +13,7 @@ struct device_profiler {
     NRT_STATUS (*continuous_start)(void);
     NRT_STATUS (*continuous_save)(uint32_t vnc, const char *output_dir);
     NRT_STATUS (*continuous_stop)(void);
-    void (*session_end)(void); /* writes what a session has open; may be NULL */
+    void (*session_end)(void); /* finishes a session's open files; may be NULL */
     /* The rest may be NULL. False, after a message: the caller must not wait for executions. */
     bool (*may_wait)(const char *function);
     /* Around a fork: take and release the runtime's locks. */
@@ -28,8 +28,8 @@ static inline bool device_may_wait(const char *function)
     return !device_profiler || !device_profiler->may_wait || device_profiler->may_wait(function);
 }
 
-/* What the session takes of devices: the first execution of each model, or all. Of a session begun
- * by a call, what that asked for; else what the variables do. Any thread may ask, at any time. */
+/* Which executions the session profiles: the first of each model, or all; as the call that began
+ * the session asked, else as the variables say. Any thread may ask, at any time. */
 enum inspect_devices { INSPECT_NONE, INSPECT_MODEL, INSPECT_SESSION };
 enum inspect_devices inspect_devices(void);
 /* Whether executions that fail leave a profile. */

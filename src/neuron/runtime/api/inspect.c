@@ -265,8 +265,7 @@ static void set_devices(enum inspect_devices wanted, bool fails, bool by_name, c
     is_by_call = true;
     has_ended = false;
     if (by_name && !device_profiler)
-        say("%s: there is no device that executes models; the session has no device profiles",
-            function);
+        say("%s: no device executes models; the session has no device profiles", function);
 }
 
 /* "0,2,5", the format libkymo parses. */

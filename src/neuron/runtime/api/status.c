@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Without a default, so that the compiler warns about a status that has no name here. */
 const char *nrt_get_status_as_str(NRT_STATUS status)
 {
     switch (status) {

@@ -249,6 +249,8 @@ static uint64_t write_ring(struct document *document, uint32_t ring, uint64_t ma
     return taken;
 }
 
+/* The caller frees the buffer. When memory runs out, the events that were taken count as lost and
+ * are reported by the next fetch. */
 NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
                                       const nrt_sys_trace_fetch_options_t *options)
 {

@@ -111,7 +111,7 @@ static bool lock_row(int file, enum cores_claim claim, uint32_t size, const stru
     if (reserves && !set_lock(file, F_WRLCK, RESERVED_AT, size, row))
         return false;
     if (set_lock(file, F_WRLCK, 0, size, row)) {
-        if (claim == CORES_RESERVE) /* nobody uses them: that is all */
+        if (claim == CORES_RESERVE) /* nobody uses them: that is enough */
             set_lock(file, F_UNLCK, 0, size, row);
         return true;
     }
@@ -120,6 +120,8 @@ static bool lock_row(int file, enum cores_claim claim, uint32_t size, const stru
     return false;
 }
 
+/* Locks decide, not a look at what is free: two processes that ask at once cannot both succeed.
+ * *row is where the cores are. */
 int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool any,
                struct cores_row *row, struct error *err)
 {
@@ -140,7 +142,7 @@ int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool
     }
     error_set(err,
               "NeuronCores are not available: %u requested from nc%u, of %u on %s; other processes "
-              "have them",
+              "use them",
               row->count, begin, machine->total, machine->instance);
     close(file);
     return -1;

@@ -1,10 +1,11 @@
 /*
- * cores: which process has which NeuronCores of this machine. A lock file for each instance type,
+ * cores: which process uses which NeuronCores of this machine. A lock file for each instance type,
  * in a folder of the user, has two bytes for each physical core: in use, and reserved. Locks belong
  * to the open file, so they end with its last descriptor, however the processes end.
  *
  * The folder is $XDG_RUNTIME_DIR/kymo-neuron, or else /tmp/kymo-neuron-<uid>. Another user can take
- * that name in /tmp: then it is the first of a few further names that this user has or can have.
+ * that name in /tmp: then the first of a few further names is used that this user owns or can
+ * create.
  */
 #ifndef KYMO_NEURON_RUNTIME_CORES_CORES_H
 #define KYMO_NEURON_RUNTIME_CORES_CORES_H
@@ -32,8 +33,8 @@ struct cores_machine {
     uint32_t total;              /* logical cores */
 };
 
-/* All or none; with `any`, the first in a row that are free, and row->first is where. Returns a
- * descriptor for cores_give_back, or -1; to close it is enough where no child has it. */
+/* All or none; with `any`, the first free contiguous cores, and row->first says where. Returns a
+ * descriptor for cores_give_back, or -1; closing it is enough if no child has a copy. */
 int cores_take(const struct cores_machine *machine, enum cores_claim claim, bool any,
                struct cores_row *row, struct error *err);
 /* Closes it. The cores are free at once, even if a child has a copy of the descriptor; a child

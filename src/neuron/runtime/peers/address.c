@@ -49,6 +49,7 @@ static socklen_t to_socket(const struct address *address, struct sockaddr_storag
     return sizeof *in;
 }
 
+/* A name may have several addresses: all are returned, as only trying tells which one works. */
 struct address *addresses_of(const char *text, size_t *count, struct error *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -62,7 +63,7 @@ struct address *addresses_of(const char *text, size_t *count, struct error *err)
     char *end = NULL;
     unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
     if (size == 0 || port == 0 || port > UINT16_MAX || *end) {
-        error_set(err, "%s is not an address with a port, as 10.0.0.1:62182", text);
+        error_set(err, "%s is not an address with a port, such as 10.0.0.1:62182", text);
         return NULL;
     }
     char *name = mem_copy_text(host, size);
@@ -151,7 +152,7 @@ int address_connect(const struct address *address)
     return -1;
 }
 
-/* Sending waits; receiving is told not to. A machine that is gone without a word is noticed. */
+/* Sending blocks, receiving does not. Keepalive notices a machine that vanishes silently. */
 void connection_tune(int file, uint64_t timeout_s)
 {
     const struct timeval limit = {.tv_sec = (time_t)timeout_s};

@@ -16,7 +16,7 @@ struct address {
     uint8_t ip[16];
 };
 
-/* "ip:port", "[ipv6]:port" or "name:port"; all that the name means, free with mem_free. */
+/* "ip:port", "[ipv6]:port" or "name:port"; all addresses of the name, free with mem_free. */
 struct address *addresses_of(const char *text, size_t *count, struct error *err);
 const char *address_text(const struct address *address, char text[static ADDRESS_TEXT]);
 /* Of this end of a connection. */
@@ -24,11 +24,11 @@ bool address_own(int file, struct address *address);
 /* Of the other end. */
 bool address_other(int file, struct address *address);
 
-/* A socket that listens; port 0: any, and address gets it. -1: errno tells. */
+/* A listening socket; port 0: any, and address gets it. -1: errno says why. */
 int address_listen(struct address *address);
-/* A socket that has begun to connect. -1: errno tells. */
+/* A socket that has begun to connect. -1: errno says why. */
 int address_connect(const struct address *address);
-/* What a connection needs once it is there. */
+/* Options of an established connection. */
 void connection_tune(int file, uint64_t timeout_s);
 
 #endif

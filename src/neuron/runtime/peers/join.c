@@ -159,6 +159,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
     return true;
 }
 
+/* Everything in it may be a stranger's. A HELLO that comes before this process knows its session
+ * waits; false ends the connection. */
 static bool take_hello(struct peers *peers, struct link *link)
 {
     struct hello hello;
@@ -168,7 +170,7 @@ static bool take_hello(struct peers *peers, struct link *link)
     if (hello.own_count == 0 || hello.own_count > PEERS_RANKS_MAX || hello.port > UINT16_MAX ||
         link->message.size != sizeof hello + hello.own_count * sizeof *ranks ||
         memcmp(hello.token, peers->token, sizeof hello.token) != 0) {
-        peers_say(peers, false, "%s is not of this job: disconnected", link->name);
+        peers_say(peers, false, "%s does not belong to this job: disconnected", link->name);
         return false;
     }
     if (hello.rank_count != peers->options.rank_count) {
@@ -241,7 +243,7 @@ static bool take_entries(struct peers *peers, const uint8_t *at, const uint8_t *
     return at == end;
 }
 
-/* Those who came too early. */
+/* Connections that came too early. */
 static void greet_waiting(struct peers *peers)
 {
     for (size_t i = 0; i < peers->greeting.count; i++) {
@@ -258,6 +260,8 @@ static void greet_waiting(struct peers *peers)
     }
 }
 
+/* send_lock is taken before peers->lock and held until the answer is out: nothing may be sent to
+ * the new connection before it. */
 static bool take_welcome(struct peers *peers, struct link *link)
 {
     struct hello hello;

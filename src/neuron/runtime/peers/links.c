@@ -132,7 +132,7 @@ static bool send_parts(int file, struct iovec *parts, size_t count)
     return true;
 }
 
-/* What is to be freed at the other side goes along. */
+/* Places to be freed at the other side go along. */
 void link_send(struct peers *peers, struct link *link, enum message_kind kind, const void *content,
                size_t size, const void *bytes, size_t byte_count)
 {

@@ -136,7 +136,7 @@ struct peers {
     _Atomic int64_t join_at_ms;
 
     /* Of the thread alone. */
-    bool is_joining; /* a connection to the root is under way */
+    bool is_joining; /* connecting to the root */
     int64_t accept_at_ms;
     uint32_t attempts;
 };
@@ -165,10 +165,10 @@ bool link_receive(struct peers *peers, struct link *link);
 void link_greet(struct peers *peers, struct link *link);
 
 /* join.c: the beginning of connections. */
-/* Connects to the root, if that is to be done now. */
+/* Connects to the root if it is time. */
 void join_root(struct peers *peers);
 void join_accept(struct peers *peers);
-/* An outgoing connection is there; false: it is not. */
+/* An outgoing connection is established; false: it failed. */
 bool join_connected(struct peers *peers, struct link *link);
 /* The first message of the other is complete. True: the connection is ready, or waits. */
 bool join_take(struct peers *peers, struct link *link);

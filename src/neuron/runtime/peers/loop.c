@@ -37,7 +37,7 @@ static void watch_all(struct peers *peers, struct watch *watch)
     }
 }
 
-/* Until something has to be done without being asked. */
+/* The time until something is due. */
 static int time_left(const struct peers *peers)
 {
     int64_t now = clock_monotonic_ms(), until = now + IDLE_MS;
@@ -119,6 +119,8 @@ static bool are_closing(struct peers *peers, int64_t *close_by_ms)
     return any && clock_monotonic_ms() < *close_by_ms;
 }
 
+/* The only thread that receives, accepts and connects. While closing it polls more often, until
+ * everything sent was taken or the time is up. */
 void *peers_main(void *argument)
 {
     struct peers *peers = argument;

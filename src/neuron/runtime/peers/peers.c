@@ -78,6 +78,8 @@ void peers_free(struct peers *peers)
     mem_free(peers);
 }
 
+/* The thread starts here but connects to nobody before the first rank of this process is known.
+ * Addresses are resolved first: that is what users get wrong. */
 struct peers *peers_open(const struct peers_options *options, struct error *err)
 {
     if (options->rank_count > PEERS_RANKS_MAX) {

@@ -1,8 +1,8 @@
 /*
  * peers: the processes of a communicator. One listens at an address that all know; the others
- * connect there, learn of each other, and connect to each other. Each process tells which ranks it
- * has. Data goes through shared memory to processes of the same node, and through the connections
- * to others. A connection that ends means that the ranks of its process are gone.
+ * connect there, learn of each other, and connect to each other. Each process announces its ranks.
+ * Data goes through shared memory to processes of the same node, and through the connections to
+ * others. A connection that ends means that the ranks of its process are gone.
  */
 #ifndef KYMO_NEURON_RUNTIME_PEERS_PEERS_H
 #define KYMO_NEURON_RUNTIME_PEERS_PEERS_H
@@ -13,7 +13,7 @@ enum { PEERS_RANKS_MAX = 1 << 16, PEERS_UNITS_MAX = 16 };
 
 struct peers;
 
-/* What a rank gives to an exchange; goes over connections as it is. */
+/* A rank's contribution to an exchange; sent over connections as it is. */
 struct peers_data {
     uint64_t key, turn, epoch, run; /* which exchange */
     uint64_t ready;                 /* when the rank arrived, in simulated time */
@@ -27,7 +27,7 @@ struct peers_failure { /* of a rank: it comes to no more exchanges of this run *
     uint32_t unit, rank;
 };
 
-/* Between cores of two processes, which tell what they mean. */
+/* Between cores of two processes, which define what they mean. */
 struct peers_note {
     uint32_t kind, sender, receiver, number; /* the cores' numbers on their machines */
     uint64_t value, size;                    /* size: of the bytes that follow */
@@ -44,7 +44,7 @@ struct peers_bytes {
 /* Called by a thread of this module, without locks. */
 struct peers_events {
     void (*say)(bool is_error, const char *line);
-    /* Takes over the bytes; false: it cannot be, and does not; the connection ends. */
+    /* Takes over the bytes; false: they are invalid, are not taken, and the connection ends. */
     bool (*arrived)(const struct peers_data *data, const struct peers_bytes *bytes);
     void (*failed)(const struct peers_failure *failure);
     void (*changed)(void); /* ranks came, or are gone */
@@ -54,8 +54,8 @@ struct peers_events {
 
 struct peers_options {
     const char *address; /* ip:port of the process of rank 0 */
-    const char *key;     /* what all processes know and strangers do not; "": nothing */
-    const char *node;    /* what this node is called; "": as the machine */
+    const char *key;     /* a secret that all processes share; "": none */
+    const char *node;    /* name of this node; "": the machine's */
     uint32_t rank_count;
     uint32_t first_core, core_count; /* of this process, as the machine numbers them */
     uint64_t timeout_s;              /* of sending; 0: none */
@@ -64,7 +64,7 @@ struct peers_options {
 
 /* Starts to look for the others. */
 struct peers *peers_open(const struct peers_options *options, struct error *err);
-/* Ends all connections; everything sent has then arrived. Nobody may use it meanwhile, but fork. */
+/* Ends all connections; everything sent has then arrived. Only fork may use it meanwhile. */
 void peers_close(struct peers *peers);
 /* After peers_close; fork must not run meanwhile. */
 void peers_free(struct peers *peers);

@@ -136,7 +136,7 @@ static bool is_between(uint64_t size, uint64_t least, uint64_t most, uint64_t un
     return size >= least && size <= most && (size - least) % unit == 0;
 }
 
-/* Whether a message may come now, and be so large. */
+/* Whether a message may come now and have this size. */
 static bool may_come(const struct peers *peers, const struct link *link)
 {
     enum { ENTRY_MOST = sizeof(struct entry) + 2 * sizeof(uint32_t) };
@@ -178,8 +178,8 @@ static bool may_come(const struct peers *peers, const struct link *link)
     }
 }
 
-/* Room for more of the content: a sender has to send what it claims before memory is used for it.
- */
+/* Room for more of the content: memory grows only with the bytes that have arrived, not with the
+ * size a sender claims. */
 static bool make_room(const struct peers *peers, struct link *link)
 {
     size_t size = link->message.size, twice = 2 * link->capacity;
@@ -187,7 +187,7 @@ static bool make_room(const struct peers *peers, struct link *link)
     capacity = capacity < size ? capacity : size;
     uint8_t *content = realloc(link->content, capacity ? capacity : 1);
     if (!content) {
-        peers_say(peers, true, "no memory for %zu bytes from %s", capacity, link->name);
+        peers_say(peers, true, "out of memory for %zu bytes from %s", capacity, link->name);
         return false;
     }
     link->content = content;
@@ -199,8 +199,8 @@ static bool make_room(const struct peers *peers, struct link *link)
 static bool begin_content(const struct peers *peers, struct link *link)
 {
     if (!may_come(peers, link)) {
-        peers_say(peers, false, "%s sent what is no message of a communicator: disconnected",
-                  link->name);
+        peers_say(peers, false,
+                  "%s sent data that is not a message of a communicator: disconnected", link->name);
         return false;
     }
     link->received = link->capacity = 0;
@@ -211,8 +211,8 @@ static bool end_content(struct peers *peers, struct link *link)
 {
     bool ok = take_message(peers, link);
     if (!ok && link->state == LINK_READY)
-        peers_say(peers, true, "%s sent a message of kind %u that cannot be: disconnected",
-                  link->name, link->message.kind);
+        peers_say(peers, true, "%s sent an invalid message of kind %u: disconnected", link->name,
+                  link->message.kind);
     if (link->state != LINK_WAITING) {
         free(link->content);
         link->content = NULL;
@@ -251,6 +251,8 @@ static bool take_all(struct peers *peers, struct link *link, const uint8_t *byte
     return true;
 }
 
+/* Large contents are received where they belong, small messages through a buffer that may hold
+ * several. Never blocks; bounded, so that other connections get their turn. */
 bool link_receive(struct peers *peers, struct link *link)
 {
     uint8_t stage[STAGE];

@@ -120,7 +120,7 @@ uint64_t segment_put(struct segment *segment, const uint8_t *bytes, uint64_t siz
     return place;
 }
 
-/* With the lock held: joins free neighbours. */
+/* With the lock held: joins free neighbors. */
 static void join(struct segment *segment, size_t at)
 {
     struct block *blocks = segment->blocks;
@@ -155,7 +155,7 @@ bool segment_free(struct segment *segment, uint64_t place)
 
 /* ---- Of other processes -------------------------------------------------------------------- */
 
-/* What another process says is checked: it may name any file. */
+/* Values from another process are checked: it may name any file. */
 static bool is_segment(int file, const uint8_t nonce[static SEGMENT_NONCE])
 {
     struct stat status;

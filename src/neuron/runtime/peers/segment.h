@@ -31,7 +31,7 @@ struct segment {
 /* Without shared memory, file is -1. */
 void segment_open(struct segment *segment);
 void segment_close(struct segment *segment);
-/* Room for a copy of the bytes, for so many readers; SEGMENT_NOWHERE: there is none. */
+/* Room for a copy of the bytes, for this many readers; SEGMENT_NOWHERE: no room. */
 uint64_t segment_put(struct segment *segment, const uint8_t *bytes, uint64_t size,
                      uint32_t readers);
 /* By a reader. False: nothing is there to free. */
