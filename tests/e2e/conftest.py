@@ -12,6 +12,8 @@ import tempfile
 
 import pytest
 
+from cpu_times import CpuTimes
+
 gc.set_threshold(200_000, 20, 100)  # tests hold documents of millions of values: to go through them often is a tenth of the time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -63,9 +65,12 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
     parser.addoption("--sanitized", action="store_true",
                      help="what can tell a sanitized program from a plain one: tests that run it, a few cases each")
+    parser.addoption("--cpu-times", metavar="FILE", help="append the CPU time of each test and fixture; cpu_times.py adds it up")
 
 
 def pytest_configure(config):
+    if config.getoption("--cpu-times"):
+        config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
     config.addinivalue_line("markers", "plain_build: examines memory, time or a library of others; left out with --sanitized")
 
