@@ -73,6 +73,7 @@ def pytest_configure(config):
         config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
     config.addinivalue_line("markers", "plain_build: examines memory, time or a library of others; left out with --sanitized")
+    config.addinivalue_line("markers", "sanitized_build: shows something with --sanitized alone, where it is run")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -83,7 +84,8 @@ def pytest_collection_modifyitems(config, items):
     left = []
     for item in items:
         test = (item.path, item.originalname)
-        leave = quick and (seen[test] > 0 or item.get_closest_marker("slow"))
+        leave = not sanitized and item.get_closest_marker("sanitized_build")
+        leave = leave or quick and (seen[test] > 0 or item.get_closest_marker("slow"))
         if sanitized:
             leave = leave or "kymo" not in item.fixturenames or item.get_closest_marker("plain_build")
             most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES

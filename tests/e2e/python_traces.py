@@ -43,7 +43,7 @@ def trace_of(logs):
 
 
 def read(path):
-    from jax.profiler import ProfileData
+    from jaxlib._profile_data import ProfileData
     return ProfileData.from_file(str(path))
 
 

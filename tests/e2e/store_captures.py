@@ -1,5 +1,6 @@
 """Captures for tests of tables: real ones, random ones, and some whose texts, numbers, times or programs are odd; `profile` is each of them."""
 
+import functools
 import math
 import random
 
@@ -375,18 +376,23 @@ def write_session(directory):
     return directory
 
 
-@pytest.fixture(scope="module", params=[*CAPTURES, *SPACES, "session"])
-def profile(kymo, request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param in CAPTURES:
-        capture = DATA / "xplane" / f"{request.param}.xplane.pb"
-    elif request.param == "session":
+@functools.lru_cache(maxsize=None)  # several files of tests look at the same profiles
+def profile_named(kymo, tmp_path_factory, name):
+    folder = tmp_path_factory.mktemp(name)
+    if name in CAPTURES:
+        capture = DATA / "xplane" / f"{name}.xplane.pb"
+    elif name == "session":
         capture = write_session(folder / "session")
     else:
-        capture = write(SPACES[request.param](), folder / "space.xplane.pb")
+        capture = write(SPACES[name](), folder / "space.xplane.pb")
     made = Profile(kymo, capture, folder / "profile")
-    made.name = request.param
+    made.name = name
     return made
+
+
+@pytest.fixture(scope="module", params=[*CAPTURES, *SPACES, "session"])
+def profile(kymo, request, tmp_path_factory):
+    return profile_named(kymo, tmp_path_factory, request.param)
 
 
 def profile_of(kymo, tmp_path, fill):

@@ -58,7 +58,7 @@ def session(result):
 
 
 def planes(path):
-    from jax.profiler import ProfileData
+    from jaxlib._profile_data import ProfileData
 
     return {plane.name: plane for plane in ProfileData.from_file(str(path)).planes}
 

@@ -13,7 +13,7 @@ import struct
 import tarfile
 
 import pytest
-from jax.profiler import ProfileData
+from jaxlib._profile_data import ProfileData
 
 import random_space
 import xspace
