@@ -52,17 +52,29 @@ def peak_memory(arguments, **options):
         return result.stdout, int(file.read())
 
 
-# Cases of a test in the sanitized builds, evenly chosen: answers are compared in the plain one, and a sanitizer looks at paths
-# through the code, of which two cases have nearly as many as all. Damaged, hostile and random input takes other paths in each
-# case. The fuzzers run sanitized on what reads bytes.
-SANITIZED_CASES = 2
-SANITIZED_DAMAGE_CASES = 6
+# A sanitizer looks at paths through the code, in all that runs; answers are compared in the plain build. So the sanitized builds get what is
+# short, one case of each test, which has nearly as many paths as all, and of what is slow the tests marked `sanitized`, for paths
+# that no other takes. Damaged, hostile and random input takes other paths in each case. The fuzzers run sanitized on what reads bytes.
+SANITIZED_CASES = 1
+SANITIZED_DAMAGE_CASES = 4
 SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
 
 
+def is_for_sanitizers(item, number, count):
+    """Whether a sanitized build runs the case with this number of a test that has so many."""
+    marks = {name: item.get_closest_marker(name) for name in ("sanitized", "sanitized_build", "plain_build", "slow")}
+    if "kymo" not in item.fixturenames or marks["plain_build"] or marks["slow"] and not (marks["sanitized"] or marks["sanitized_build"]):
+        return False
+    most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES
+    if marks["sanitized"]:
+        most = marks["sanitized"].kwargs.get("cases", most)
+    step = min(1, most / count)
+    return number == 0 or int(number * step) != int((number - 1) * step)
+
+
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
+    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long or needs the wheel")
     parser.addoption("--sanitized", action="store_true",
                      help="what can tell a sanitized program from a plain one: tests that run it, a few cases each")
     parser.addoption("--cpu-times", metavar="FILE", help="append the CPU time of each test and fixture; cpu_times.py adds it up")
@@ -73,7 +85,13 @@ def pytest_configure(config):
         config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
     config.addinivalue_line("markers", "plain_build: examines memory, time or a library of others; left out with --sanitized")
+    config.addinivalue_line("markers", "sanitized(cases=1): slow, and yet run with --sanitized; or with so many cases of it")
     config.addinivalue_line("markers", "sanitized_build: shows something with --sanitized alone, where it is run")
+
+
+def is_quick(item, number):
+    """Whether --quick has the case: the first, of what is short and needs no wheel, which is made again after each change."""
+    return number == 0 and not item.get_closest_marker("slow") and "installed" not in item.fixturenames
 
 
 def pytest_collection_modifyitems(config, items):
@@ -84,14 +102,8 @@ def pytest_collection_modifyitems(config, items):
     left = []
     for item in items:
         test = (item.path, item.originalname)
-        leave = not sanitized and item.get_closest_marker("sanitized_build")
-        leave = leave or quick and (seen[test] > 0 or item.get_closest_marker("slow"))
-        if sanitized:
-            leave = leave or "kymo" not in item.fixturenames or item.get_closest_marker("plain_build")
-            most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES
-            step = min(1, most / cases[test])
-            leave = leave or int(seen[test] * step) == int((seen[test] - 1) * step) and seen[test] > 0
-        (left if leave else kept).append(item)
+        keep = is_for_sanitizers(item, seen[test], cases[test]) if sanitized else not item.get_closest_marker("sanitized_build")
+        (kept if keep and (not quick or is_quick(item, seen[test])) else left).append(item)
         seen[test] += 1
     if left:
         config.hook.pytest_deselected(items=left)

@@ -295,6 +295,7 @@ def test_many_planes_with_a_large_id_each_take_little_memory(kymo, trial):
     assert not is_refusal(document), document
 
 
+@pytest.mark.slow
 def test_a_line_of_many_counters_takes_no_more_than_a_moment(trial):
     samples = b"".join(wire.block(4, wire.number(1, i)) for i in range(60_000))
     content = wire.block(1, wire.block(3, wire.block(2, b"_counters_") + samples))

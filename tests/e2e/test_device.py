@@ -495,6 +495,7 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
     assert packets == profile.one("SELECT count(*) FROM DmaPacket")
 
 
+@pytest.mark.slow
 def test_a_session_is_printed_without_its_neff(kymo, made):
     file = made / "collectives" / "profile_rank_1.ntff"
     text = kymo.ok("show-session", "-s", file, "--show-trace", "--show-dma")

@@ -188,6 +188,7 @@ def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_pa
             assert event["start_ts"] - 1 <= -(-evidence["to_ps"] // 1000)
 
 
+@pytest.mark.slow
 def test_coverage_by_nki_kernels_is_told_with_their_directory(kymo, gpt, tmp_path):
     asked = ("recommend", "-n", gpt[0], "-s", gpt[1], "--nki-source-root")
     for name, file in (("kernels", "softmax.py"), ("model", "gpt.py")):

@@ -292,6 +292,7 @@ def entries(path):
     return document, sorted(json.dumps(entry, sort_keys=True) for entry in found)
 
 
+@pytest.mark.slow
 def test_the_json_is_what_jaxlib_makes_of_the_same_trace(tmp_path):
     """Processes, threads, times, names and args of a GPU and its host."""
     run("""
@@ -342,6 +343,7 @@ def test_errors_of_order_are_those_of_jax(tmp_path, module):
     assert trace_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_options_have_the_names_and_defaults_of_jax(tmp_path):
     run_traced("kymo.profiler", """
         import jax.profiler
@@ -460,6 +462,7 @@ def test_a_recording_that_cannot_be_converted_is_kept(tmp_path):
     assert (pathlib.Path(kept) / "ntrace.pb").exists() and said.endswith("No profile started\n")
 
 
+@pytest.mark.slow
 def test_the_memory_of_devices_is_that_of_jax(tmp_path):
     run_traced("kymo.profiler", """
         import gzip

@@ -98,6 +98,7 @@ def test_time_is_where_it_was_spent(record, tmp_path, interpreter, hz):  # noqa:
     assert len(spans(recording, "samples of waiting", " waits")) == 1
 
 
+@pytest.mark.slow
 @EACH
 def test_programs_end_while_they_are_sampled(record, interpreter):  # noqa: F811
     """In whatever way: threads that are still at work, a child that goes on, an exit in the middle of a thread."""

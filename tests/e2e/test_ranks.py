@@ -129,6 +129,7 @@ def test_two_nodes_exchange_what_one_does(capture, kymo, tmp_path):
     assert "rank       3 of 4" in kymo.ok("info", tmp_path / "two" / "profile_rank_3_exec_1.ntff")
 
 
+@pytest.mark.slow
 @pytest.mark.plain_build
 def test_sixty_four_workers(capture, tmp_path):
     for rank in range(64):

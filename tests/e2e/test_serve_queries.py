@@ -149,6 +149,7 @@ def test_values_and_answers_have_a_size(server):
     assert answer.status == 400 and "MiB" in answer.error
 
 
+@pytest.mark.slow
 def test_searches_do_not_wait_for_slow_queries(server):
     peers = [begin(server, SLOW) for _ in range(20)]  # more than the limits of queries and searches
     wait_until(lambda: len(children(server)) >= 4)
@@ -162,6 +163,7 @@ def test_searches_do_not_wait_for_slow_queries(server):
     wait_until(lambda: server.ask("POST", "profiles/gpt/sql", {"query": "SELECT 1"}).status == 200)
 
 
+@pytest.mark.slow
 def test_too_many_queries_are_told_to_come_back(server):
     peers = [begin(server, SLOW) for _ in range(40)]
     wait_until(lambda: len(children(server)) >= 4)
