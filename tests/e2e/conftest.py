@@ -61,16 +61,15 @@ SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
 
 
-def is_for_sanitizers(item, number, count):
-    """Whether a sanitized build runs the case with this number of a test that has so many."""
-    marks = {name: item.get_closest_marker(name) for name in ("sanitized", "sanitized_build", "plain_build", "slow")}
-    if "kymo" not in item.fixturenames or marks["plain_build"] or marks["slow"] and not (marks["sanitized"] or marks["sanitized_build"]):
-        return False
+def is_for_sanitizers(item):
+    has = {name: item.get_closest_marker(name) for name in ("sanitized", "sanitized_build", "plain_build", "slow")}
+    return "kymo" in item.fixturenames and not has["plain_build"] and (not has["slow"] or has["sanitized"] or has["sanitized_build"])
+
+
+def sanitized_cases(item):
+    mark = item.get_closest_marker("sanitized")
     most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES
-    if marks["sanitized"]:
-        most = marks["sanitized"].kwargs.get("cases", most)
-    step = min(1, most / count)
-    return number == 0 or int(number * step) != int((number - 1) * step)
+    return mark.kwargs.get("cases", most) if mark else most
 
 
 def pytest_addoption(parser):
@@ -89,25 +88,27 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "sanitized_build: shows something with --sanitized alone, where it is run")
 
 
-def is_quick(item, number):
-    """Whether --quick has the case: the first, of what is short and needs no wheel, which is made again after each change."""
-    return number == 0 and not item.get_closest_marker("slow") and "installed" not in item.fixturenames
+def is_quick(item):
+    """Short, and without the wheel, which is made again after each change."""
+    return not item.get_closest_marker("slow") and "installed" not in item.fixturenames
 
 
 def pytest_collection_modifyitems(config, items):
     quick, sanitized = config.getoption("--quick"), config.getoption("--sanitized")
-    cases = collections.Counter((item.path, item.originalname) for item in items)
-    seen = collections.Counter()
-    kept = []
-    left = []
-    for item in items:
-        test = (item.path, item.originalname)
-        keep = is_for_sanitizers(item, seen[test], cases[test]) if sanitized else not item.get_closest_marker("sanitized_build")
-        (kept if keep and (not quick or is_quick(item, seen[test])) else left).append(item)
-        seen[test] += 1
+    chosen = [item for item in items if (is_for_sanitizers(item) if sanitized else not item.get_closest_marker("sanitized_build"))
+              and (not quick or is_quick(item))]
+    cases = collections.defaultdict(list)
+    for item in chosen:
+        cases[item.path, item.originalname].append(item)
+    if quick or sanitized:  # some cases of each test, evenly
+        for found in cases.values():
+            most = 1 if quick else sanitized_cases(found[0])
+            found[:] = [item for number, item in enumerate(found) if number * most // len(found) != (number - 1) * most // len(found)]
+    kept = {id(item) for found in cases.values() for item in found}
+    left = [item for item in items if id(item) not in kept]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = kept
+        items[:] = [item for item in items if id(item) in kept]
 
 
 class Kymo:

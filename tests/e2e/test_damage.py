@@ -299,7 +299,8 @@ def test_many_planes_with_a_large_id_each_take_little_memory(kymo, trial):
 def test_a_line_of_many_counters_takes_no_more_than_a_moment(trial):
     samples = b"".join(wire.block(4, wire.number(1, i)) for i in range(60_000))
     content = wire.block(1, wire.block(3, wire.block(2, b"_counters_") + samples))
-    assert trial.run(content, timeout=15)["event_count"] == 60_000
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_CPU, (15, 15))}
+    assert trial.run(content, **limit)["event_count"] == 60_000
 
 
 @pytest.mark.slow
