@@ -1,6 +1,5 @@
 """Captures for tests of tables: real ones, random ones, and some whose texts, numbers, times or programs are odd; `profile` is each of them."""
 
-import functools
 import math
 import random
 
@@ -376,9 +375,10 @@ def write_session(directory):
     return directory
 
 
-@functools.lru_cache(maxsize=None)  # several files of tests look at the same profiles
-def profile_named(kymo, tmp_path_factory, name):
-    folder = tmp_path_factory.mktemp(name)
+PROFILES = {}  # by name: several files of tests look at them
+
+
+def profile_named(kymo, folder, name):
     if name in CAPTURES:
         capture = DATA / "xplane" / f"{name}.xplane.pb"
     elif name == "session":
@@ -392,7 +392,9 @@ def profile_named(kymo, tmp_path_factory, name):
 
 @pytest.fixture(scope="module", params=[*CAPTURES, *SPACES, "session"])
 def profile(kymo, request, tmp_path_factory):
-    return profile_named(kymo, tmp_path_factory, request.param)
+    if request.param not in PROFILES:
+        PROFILES[request.param] = profile_named(kymo, tmp_path_factory.mktemp(request.param), request.param)
+    return PROFILES[request.param]
 
 
 def profile_of(kymo, tmp_path, fill):
