@@ -116,6 +116,7 @@ def test_several_hosts_begin_together_and_are_one_session(kymo, jax_programs, tm
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_ctrl_c_ends_the_capture_and_keeps_it(kymo, jax_programs, tmp_path):
     process = subprocess.Popen([kymo.path, "capture", "--connect", f"localhost:{jax_programs[0]}", "--duration-ms", "60000", "-o", tmp_path],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip

@@ -304,6 +304,7 @@ def test_a_line_of_many_counters_takes_no_more_than_a_moment(trial):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_a_file_that_unpacks_to_more_than_there_is_is_refused(kymo, tmp_path):
     frame = zstandard.compress(bytes(256 << 20))
     path = tmp_path / "bomb.xplane.pb.zst"

@@ -168,6 +168,7 @@ def test_every_metric_is_explained(kymo, summary):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_path):
     text = kymo.ok("recommend", "-n", gpt[0], "-s", gpt[1])
     shares = [float(share) for share in re.findall(r"to gain, ([\d.]+) % of the time", text)]

@@ -280,6 +280,7 @@ def torch_trace(path, durations, kernels, setup=()):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_few_steps_are_compared_by_means_and_the_first_is_left_out(kymo, tmp_path):
     a, b = [9000, 1000, 1010, 1005, 995, 1002], [7000, 1020, 1015, 1031, 1008, 1026]
     kernels = {"k": (3, 50.0)}
@@ -317,6 +318,7 @@ def test_names_of_other_builds_are_matched_together(kymo, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_all_formats_tell_the_same(kymo, pair, tmp_path):
     a, b = (profile.directory for profile in pair)
     document = diff(kymo, a, b, "--top", "3")

@@ -314,6 +314,7 @@ def test_what_cannot_be_compared_is_said(kymo, dataset, gen_run, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_the_server_answers_what_the_command_prints(kymo, dataset, tmp_path):
     server = Server(kymo, str(dataset), "--data-path", str(tmp_path))
     try:

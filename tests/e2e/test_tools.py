@@ -438,6 +438,7 @@ def test_what_cannot_be_asked_is_refused(kymo, place):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_the_command_line_and_the_server_say_the_same(kymo, place, server, tool):
     def cli(name, profile, *options):
         return kymo.ok("tool", name, profile, "--data-path", place, *options)
