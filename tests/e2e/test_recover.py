@@ -345,6 +345,7 @@ ODD = {"fifo": os.mkfifo, "socket": make_socket, "node": make_node, "sparse": ma
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("name", ["rings", "rings/session", "rings/names", "rings/lane_0", "rings/cpu_util.pb"])
+@pytest.mark.sanitized(cases=8)
 def test_anything_in_place_of_a_file_is_told_and_nothing_hangs(kymo, left, name, odd):
     if odd == "node" and name == "rings":
         pytest.skip("the same as a file")
