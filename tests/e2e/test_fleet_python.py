@@ -55,15 +55,22 @@ def test_ranks_are_added_found_and_removed(fleet, place):
         found.sql("SELECT 1 FROM Rank")
 
 
+@pytest.fixture(scope="module")
+def printed(kymo, tmp_path_factory):
+    """What the program reports of the same runs: of one as text, of both in Markdown."""
+    dataset = tmp_path_factory.mktemp("printed") / "same"
+    for run in ("a b/c", "night"):
+        kymo.ok("fleet", "add", dataset, *RANKS, "--run", run)
+    return kymo.ok("fleet", "report", dataset, "--run", "night"), kymo.ok("fleet", "report", dataset, "--format", "markdown")
+
+
 @pytest.mark.slow
-def test_a_report_is_that_of_the_program(fleet, kymo, place, tmp_path):
+def test_a_report_is_that_of_the_program(fleet, printed, place):
     url, options = place
     for run in ("a b/c", "night"):
         fleet.add(url, RANKS, run=run, **options)
-        kymo.ok("fleet", "add", tmp_path / "same", *RANKS, "--run", run)
     found = fleet.Fleet(url, **options)
-    assert found.report("night") == kymo.ok("fleet", "report", tmp_path / "same", "--run", "night")
-    assert found.report(format="markdown") == kymo.ok("fleet", "report", tmp_path / "same", "--format", "markdown")
+    assert (found.report("night"), found.report(format="markdown")) == printed
     assert [run["run"] for run in found.report(format="json")] == ["a b/c", "night"]
     with pytest.raises(fleet._program.ProgramError, match="no run elsewhere|no ranks yet"):
         found.report("elsewhere")

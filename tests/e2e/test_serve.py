@@ -1,6 +1,7 @@
 """The server's API: every endpoint agrees with the command line about the same profile."""
 
 import csv
+import functools
 import io
 import json
 import re
@@ -482,6 +483,7 @@ def test_a_selection_adds_up(server, sql):
         assert server.ask("POST", "profiles/gpt/selection", body).status == 400
 
 
+@functools.lru_cache(maxsize=None)  # two seconds, for several tests
 def nested(sql, track, start, end):
     """Events of a track in [start, end) with the innermost one around each and the time within the range that belongs to it:
     that of several events is the time of the one that started last."""
