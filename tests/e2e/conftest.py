@@ -12,6 +12,8 @@ import tempfile
 
 import pytest
 
+from cpu_times import CpuTimes
+
 gc.set_threshold(200_000, 20, 100)  # tests hold documents of millions of values: to go through them often is a tenth of the time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -51,45 +53,63 @@ def peak_memory(arguments, **options):
         return result.stdout, int(file.read())
 
 
-# Cases of a test in the sanitized builds, evenly chosen: answers are compared in the plain one, and a sanitizer looks at paths
-# through the code, of which two cases have nearly as many as all. Damaged, hostile and random input takes other paths in each
-# case. The fuzzers run sanitized on what reads bytes.
-SANITIZED_CASES = 2
-SANITIZED_DAMAGE_CASES = 6
+# A sanitizer looks at paths through the code, in all that runs; answers are compared in the plain build. So the sanitized builds get what is
+# short, one case of each test, which has nearly as many paths as all, and of what is slow the tests marked `sanitized`, for paths
+# that no other takes. Damaged, hostile and random input takes other paths in each case. The fuzzers run sanitized on what reads bytes.
+SANITIZED_CASES = 1
+SANITIZED_DAMAGE_CASES = 4
 SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
 
 
+def is_for_sanitizers(item):
+    has = {name: item.get_closest_marker(name) for name in ("sanitized", "sanitized_build", "plain_build", "slow")}
+    return "kymo" in item.fixturenames and not has["plain_build"] and (not has["slow"] or has["sanitized"] or has["sanitized_build"])
+
+
+def sanitized_cases(item):
+    mark = item.get_closest_marker("sanitized")
+    most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES
+    return mark.kwargs.get("cases", most) if mark else most
+
+
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long")
+    parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long or needs the wheel")
     parser.addoption("--sanitized", action="store_true",
                      help="what can tell a sanitized program from a plain one: tests that run it, a few cases each")
+    parser.addoption("--cpu-times", metavar="FILE", help="append the CPU time of each test and fixture; cpu_times.py adds it up")
 
 
 def pytest_configure(config):
+    if config.getoption("--cpu-times"):
+        config.pluginmanager.register(CpuTimes(config.getoption("--cpu-times")))
     config.addinivalue_line("markers", "slow: takes more than a second of CPU time; left out with --quick")
     config.addinivalue_line("markers", "plain_build: examines memory, time or a library of others; left out with --sanitized")
+    config.addinivalue_line("markers", "sanitized(cases=1): slow, and yet run with --sanitized; or with so many cases of it")
+    config.addinivalue_line("markers", "sanitized_build: shows something with --sanitized alone, where it is run")
+
+
+def is_quick(item):
+    """Short, and without the wheel, which is made again after each change."""
+    return not item.get_closest_marker("slow") and "installed" not in item.fixturenames
 
 
 def pytest_collection_modifyitems(config, items):
     quick, sanitized = config.getoption("--quick"), config.getoption("--sanitized")
-    cases = collections.Counter((item.path, item.originalname) for item in items)
-    seen = collections.Counter()
-    kept = []
-    left = []
-    for item in items:
-        test = (item.path, item.originalname)
-        leave = quick and (seen[test] > 0 or item.get_closest_marker("slow"))
-        if sanitized:
-            leave = leave or "kymo" not in item.fixturenames or item.get_closest_marker("plain_build")
-            most = SANITIZED_DAMAGE_CASES if any(word in item.path.name for word in DAMAGE) else SANITIZED_CASES
-            step = min(1, most / cases[test])
-            leave = leave or int(seen[test] * step) == int((seen[test] - 1) * step) and seen[test] > 0
-        (left if leave else kept).append(item)
-        seen[test] += 1
+    chosen = [item for item in items if (is_for_sanitizers(item) if sanitized else not item.get_closest_marker("sanitized_build"))
+              and (not quick or is_quick(item))]
+    cases = collections.defaultdict(list)
+    for item in chosen:
+        cases[item.path, item.originalname].append(item)
+    if quick or sanitized:  # some cases of each test, evenly
+        for found in cases.values():
+            most = 1 if quick else sanitized_cases(found[0])
+            found[:] = [item for number, item in enumerate(found) if number * most // len(found) != (number - 1) * most // len(found)]
+    kept = {id(item) for found in cases.values() for item in found}
+    left = [item for item in items if id(item) not in kept]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = kept
+        items[:] = [item for item in items if id(item) in kept]
 
 
 class Kymo:
@@ -161,34 +181,26 @@ def capture(request):
     return DATA / "xplane" / f"{request.param}.xplane.pb"
 
 
-def tool_of_the_build(directory, name, libraries, sources=None):
-    """A program of tests/tools, or of these sources: that of the build under test."""
+def tool_of_the_build(name):
+    """A program of the build under test, from tests/unit/CMakeLists.txt."""
     kymo = pathlib.Path(os.environ.get("KYMO", ROOT / "bin" / "kymo")).resolve()
-    if kymo != (ROOT / "bin" / "kymo").resolve():
-        return kymo.parents[1] / "unit" / name
-    sources = sources or [ROOT / "tests/tools" / f"{name.replace('-', '_')}.c"]
-    libraries = [ROOT / "lib" / f"libkymo-{library}.a" for library in libraries]
-    subprocess.run(["cc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "src", *sources, "-o", directory / name,
-                    *libraries, "-lz", "-lzstd", "-lm", "-lpthread"], check=True)
-    return directory / name
+    build = ROOT / "build" / "release" if kymo == (ROOT / "bin" / "kymo").resolve() else kymo.parents[1]
+    return build / "unit" / name
 
 
 @pytest.fixture(scope="session")
-def run_neff(tmp_path_factory):
+def run_neff():
     """The program that compiles and runs graphs."""
-    return tool_of_the_build(tmp_path_factory.mktemp("run_neff"), "run-neff",
-                             ["compile", "hlo", "neuroncore", "neff", "wire", "base", "hardware"])
+    return tool_of_the_build("run-neff")
 
 
 @pytest.fixture(scope="session")
-def read_hlo(tmp_path_factory):
+def read_hlo():
     """The program that prints what is made of an HLO module."""
-    return tool_of_the_build(tmp_path_factory.mktemp("read_hlo"), "read-hlo", ["hlo", "wire", "base"])
+    return tool_of_the_build("read-hlo")
 
 
 @pytest.fixture(scope="session")
-def gen_run(tmp_path_factory):
+def gen_run():
     """The program that makes datasets of synthetic runs."""
-    return tool_of_the_build(tmp_path_factory.mktemp("gen_run"), "gen-run",
-                             ["fleet", "store", "analyze", "timeline", "device", "findings", "trace", "neff", "ntff", "hardware", "wire", "base"],
-                             sorted((ROOT / "bench").glob("gen_run*.c")))
+    return tool_of_the_build("gen-run")

@@ -1,8 +1,13 @@
 """What tests of the Python package share: programs run once with jax.profiler and once with kymo.profiler, and what jaxlib
 reads in their traces."""
 
+import atexit
+import functools
+import json
+import os
 import pathlib
 import subprocess
+import tempfile
 import textwrap
 
 from installed import PACKAGE, PYTHON, clean_environment
@@ -32,8 +37,46 @@ def run(program, *arguments, head="", python=PYTHON, code=0, **variables):
     return result.stdout + result.stderr if code is None else result.stderr if code else result.stdout
 
 
-def run_traced(module, program, logs, **variables):
-    return run(program, logs, head=HEAD.format(module=module), **variables)
+# Importing JAX takes longer than most programs: one process does it, and forks for each of them before JAX has started any thread.
+WITH_JAX = """
+import json, os, sys
+import jax
+for line in sys.stdin:
+    asked = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    os._exit(0)
+for number in (0, 1, 2):
+    os.dup2(os.open(asked["files"][number], os.O_RDWR), number)
+sys.argv = ["-c", *asked["arguments"]]
+program = asked["program"]
+del json, os, sys, line, asked, child, number
+exec(compile(program, "<string>", "exec"))
+"""
+
+
+@functools.cache
+def process_with_jax():
+    process = subprocess.Popen([PYTHON, "-c", WITH_JAX], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd="/")
+    atexit.register(process.wait)
+    atexit.register(process.stdin.close)  # first
+    return process
+
+
+def run_traced(module, program, logs):
+    """Runs a program that traces itself with one of the modules; JAX is imported already."""
+    process = process_with_jax()
+    with tempfile.NamedTemporaryFile("r") as output, tempfile.NamedTemporaryFile("r") as errors:
+        asked = {"program": HEAD.format(module=module) + textwrap.dedent(program), "arguments": [str(logs)],
+                 "files": [os.devnull, output.name, errors.name]}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        code = process.stdout.readline()
+        assert code == "0\n", errors.read()
+        return output.read()
 
 
 def trace_of(logs):
@@ -43,7 +86,7 @@ def trace_of(logs):
 
 
 def read(path):
-    from jax.profiler import ProfileData
+    from jaxlib._profile_data import ProfileData
     return ProfileData.from_file(str(path))
 
 

@@ -375,18 +375,26 @@ def write_session(directory):
     return directory
 
 
-@pytest.fixture(scope="module", params=[*CAPTURES, *SPACES, "session"])
-def profile(kymo, request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param in CAPTURES:
-        capture = DATA / "xplane" / f"{request.param}.xplane.pb"
-    elif request.param == "session":
+PROFILES = {}  # by name: several files of tests look at them
+
+
+def profile_named(kymo, folder, name):
+    if name in CAPTURES:
+        capture = DATA / "xplane" / f"{name}.xplane.pb"
+    elif name == "session":
         capture = write_session(folder / "session")
     else:
-        capture = write(SPACES[request.param](), folder / "space.xplane.pb")
+        capture = write(SPACES[name](), folder / "space.xplane.pb")
     made = Profile(kymo, capture, folder / "profile")
-    made.name = request.param
+    made.name = name
     return made
+
+
+@pytest.fixture(scope="module", params=[*CAPTURES, *SPACES, "session"])
+def profile(kymo, request, tmp_path_factory):
+    if request.param not in PROFILES:
+        PROFILES[request.param] = profile_named(kymo, tmp_path_factory.mktemp(request.param), request.param)
+    return PROFILES[request.param]
 
 
 def profile_of(kymo, tmp_path, fill):

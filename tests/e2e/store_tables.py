@@ -9,6 +9,7 @@ import duckdb
 import pyarrow.compute
 import pyarrow.parquet
 
+DATABASE = duckdb.connect()  # a new one costs more than most tables
 ARROW_TYPES = {"float": "float32", "double": "float64"}
 ARROW_TYPES |= {"list<element: string not null>": "list<string>", "list<element: int64 not null>": "list<int64>"}
 DUCKDB_TYPES = {"int64": "BIGINT", "int32": "INTEGER", "float32": "FLOAT", "float64": "DOUBLE"}
@@ -135,7 +136,7 @@ class Table:
         self.compare_with_duckdb(path, table)
 
     def compare_with_duckdb(self, path, table):
-        read = duckdb.connect().sql("SELECT * FROM read_parquet(?)", params=[str(path)])
+        read = DATABASE.sql("SELECT * FROM read_parquet(?)", params=[str(path)])
         assert read.columns == list(self.columns)
         assert list(map(str, read.types)) == [DUCKDB_TYPES[type] for _, type, _ in self.schema]
         for ours, theirs in zip(table.itercolumns(), read.to_arrow_table().itercolumns(), strict=True):

@@ -360,6 +360,7 @@ def test_a_profile_that_was_cut_anywhere_has_what_was_written(kymo, made, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_what_is_damaged_is_left_out_and_told(kymo, made, tmp_path):
     """A bit flipped, and bytes missing, in the middle: all but the block there is shown, as the tables of the whole file have it."""
     whole = (made / "gpt12" / "profile.ntff").read_bytes()
@@ -495,6 +496,8 @@ def test_perfetto_has_where_instructions_come_from_and_their_dependencies(kymo, 
     assert packets == profile.one("SELECT count(*) FROM DmaPacket")
 
 
+@pytest.mark.slow
+@pytest.mark.sanitized
 def test_a_session_is_printed_without_its_neff(kymo, made):
     file = made / "collectives" / "profile_rank_1.ntff"
     text = kymo.ok("show-session", "-s", file, "--show-trace", "--show-dma")

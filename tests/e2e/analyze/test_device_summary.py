@@ -168,6 +168,7 @@ def test_every_metric_is_explained(kymo, summary):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_path):
     text = kymo.ok("recommend", "-n", gpt[0], "-s", gpt[1])
     shares = [float(share) for share in re.findall(r"to gain, ([\d.]+) % of the time", text)]
@@ -188,6 +189,7 @@ def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_pa
             assert event["start_ts"] - 1 <= -(-evidence["to_ps"] // 1000)
 
 
+@pytest.mark.slow
 def test_coverage_by_nki_kernels_is_told_with_their_directory(kymo, gpt, tmp_path):
     asked = ("recommend", "-n", gpt[0], "-s", gpt[1], "--nki-source-root")
     for name, file in (("kernels", "softmax.py"), ("model", "gpt.py")):

@@ -358,6 +358,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", REAL)
 def test_findings_of_a_capture_are_those_of_its_profile_and_their_queries_have_rows(kymo, tmp_path, capture):
     workspace = ("--data-path", tmp_path)

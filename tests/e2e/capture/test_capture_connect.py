@@ -58,7 +58,7 @@ def session(result):
 
 
 def planes(path):
-    from jax.profiler import ProfileData
+    from jaxlib._profile_data import ProfileData
 
     return {plane.name: plane for plane in ProfileData.from_file(str(path)).planes}
 
@@ -116,12 +116,13 @@ def test_several_hosts_begin_together_and_are_one_session(kymo, jax_programs, tm
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_ctrl_c_ends_the_capture_and_keeps_it(kymo, jax_programs, tmp_path):
     process = subprocess.Popen([kymo.path, "capture", "--connect", f"localhost:{jax_programs[0]}", "--duration-ms", "60000", "-o", tmp_path],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     (path,) = pathlib.Path(out.strip()).iterdir()
     assert "train" in names(path)
@@ -312,8 +313,8 @@ def test_when_all_hosts_fail_each_reason_is_said_once(kymo, tmp_path):
 @pytest.mark.slow
 def test_a_server_that_never_answers_is_given_up(kymo, tmp_path):
     begun = time.monotonic()
-    said = fails(kymo, tmp_path, lambda service, connection, number: time.sleep(20), "--timeout", 1)
-    assert "imed out" in said and time.monotonic() - begun < 10
+    said = fails(kymo, tmp_path, lambda service, connection, number: time.sleep(120), "--timeout", 1)
+    assert "imed out" in said and time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -325,12 +326,12 @@ def test_a_capture_that_is_ended_leaves_no_parts_of_files(kymo, tmp_path, number
     services = [http2.Service(answer) for _ in range(12)]
     process = subprocess.Popen([kymo.path, "capture", "--connect", ",".join(f"127.0.0.1:{service.port}" for service in services), "-o", tmp_path],
                                stderr=subprocess.DEVNULL)  # fmt: skip
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not all(service.requests for service in services):
         assert time.monotonic() < until
         time.sleep(0.02)
     process.send_signal(number)
-    assert process.wait(timeout=20) != 0
+    assert process.wait(timeout=120) != 0
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from jax.profiler import ProfileData
+from jaxlib._profile_data import ProfileData
 
 import schema
 from conftest import ROOT

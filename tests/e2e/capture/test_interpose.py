@@ -212,6 +212,7 @@ def test_a_capture_that_begins_later_takes_them_until_it_ends(traced):
     assert max(numbers[0]) < min(numbers[1])
 
 
+@pytest.mark.slow
 def test_children_threads_and_a_second_init(traced):
     output, errors = traced("init", "load", "2", "exec", "2", "fork", "threads", "close", "init", "exec", "1", "close")
     assert errors == "" and output.splitlines().count("child 0") == 1

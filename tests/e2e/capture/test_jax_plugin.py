@@ -101,4 +101,4 @@ import kymo.jax_plugin
 kymo.jax_plugin.initialize()
 print(time.process_time() - started)
 """
-    assert min(float(run(program)) for _ in range(3)) < 0.005
+    assert any(float(run(program)) < 0.005 for _ in range(3))  # the first, unless the machine is busy

@@ -156,15 +156,15 @@ def test_it_never_writes_where_a_client_says(program, tmp_path):
 
 def test_options_of_version_0_are_not_heeded_but_for_the_duration(program):
     begun = time.monotonic()
-    answer = http2.fields(profile(program.port, version=0, level=3, start_ns=time.time_ns() + 60 * 10**9, duration_ms=30))
-    assert time.monotonic() - begun < 20
+    answer = http2.fields(profile(program.port, version=0, level=3, start_ns=time.time_ns() + 600 * 10**9, duration_ms=30))
+    assert time.monotonic() - begun < 120
     assert b"train" in answer[8][0] and b"detail" not in answer[8][0]
 
 
 def test_the_duration_may_be_the_requests(program):
     begun = time.monotonic()
     profile(program.port, duration_ms=0, outer_ms=300)
-    assert 0.3 <= time.monotonic() - begun < 10
+    assert 0.3 <= time.monotonic() - begun < 60
 
 
 def test_a_capture_begins_when_it_should(kymo, program, tmp_path):

@@ -129,12 +129,18 @@ def annotations(path):
     return nested, stats
 
 
-@pytest.mark.slow
-def test_annotations_have_the_same_names_args_and_nesting_with_both(tmp_path):
-    found = {}
+@pytest.fixture(scope="module")
+def annotated(tmp_path_factory):
+    """Log directories by module. Processes of their own: in a forked one, XLA takes its main thread for the parent's."""
+    folder = tmp_path_factory.mktemp("annotated")
     for module in MODULES:
-        run_traced(module, ANNOTATED, tmp_path / module)
-        found[module] = annotations(trace_of(tmp_path / module))
+        run(ANNOTATED, folder / module, head=HEAD.format(module=module))
+    return {module: folder / module for module in MODULES}
+
+
+@pytest.mark.slow
+def test_annotations_have_the_same_names_args_and_nesting_with_both(annotated):
+    found = {module: annotations(trace_of(logs)) for module, logs in annotated.items()}
     nested, stats = found["kymo.profiler"]
     assert found["jax.profiler"] == (nested, stats)
     [main] = [line for line in nested if (0, "train") in line]
@@ -180,7 +186,7 @@ def test_python_functions_have_the_same_names_and_nesting_with_both(tmp_path):
     for module in MODULES:
         file = tmp_path / "frames.py"
         file.write_text(HEAD.format(module=module) + FRAMES)
-        run(f"import runpy; runpy.run_path({str(file)!r}, run_name='__main__')", tmp_path / module)
+        run_traced(module, f"import runpy; runpy.run_path({str(file)!r}, run_name='__main__')", tmp_path / module)
         lines = host_lines(trace_of(tmp_path / module)).values()
         names = {event[0] for events in lines for event in events
                  if event[0].startswith("$frames.py") and "<module>" not in event[0] or event[0] in ("$builtins sum", "$time sleep")}
@@ -195,12 +201,9 @@ NAMES = ("train", "compute", "load", "PjitFunction(<lambda>)")
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="XProf is published for x86-64 alone")
-def test_xprof_finds_the_same_steps_and_threads_in_both(tmp_path):
+def test_xprof_finds_the_same_steps_and_threads_in_both(annotated):
     tools = pathlib.Path(__file__).parents[1] / "xprof_tools.py"
-    files = []
-    for module in MODULES:
-        run_traced(module, ANNOTATED, tmp_path / module)
-        files.append(trace_of(tmp_path / module))
+    files = [trace_of(annotated[module]) for module in MODULES]
     result = subprocess.run([sys.executable, tools, *map(str, files)], capture_output=True, timeout=600)
     assert result.returncode == 0, result.stderr[-4000:].decode(errors="replace")
     answers = json.loads(result.stdout)
@@ -225,11 +228,11 @@ def ask(address):
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="there is no XProf for it")
-def test_tensorboard_shows_what_was_traced(tmp_path):
+def test_tensorboard_shows_what_was_traced(annotated):
     """Its profile plug-in lists the run and its tools, and answers for the overview and the timeline."""
-    run_traced("kymo.profiler", ANNOTATED, tmp_path / "logs")
-    path = trace_of(tmp_path / "logs")
-    server = subprocess.Popen([PYTHON, "-m", "tensorboard.main", "--logdir", tmp_path / "logs", "--port", "0", "--host", "127.0.0.1",
+    logs = annotated["kymo.profiler"]
+    path = trace_of(logs)
+    server = subprocess.Popen([PYTHON, "-m", "tensorboard.main", "--logdir", logs, "--port", "0", "--host", "127.0.0.1",
                                "--load_fast", "false"], stderr=subprocess.PIPE, text=True, env=clean_environment())  # fmt: skip
     try:
         said = next(line for line in server.stderr if " at http://" in line)
@@ -289,6 +292,7 @@ def entries(path):
     return document, sorted(json.dumps(entry, sort_keys=True) for entry in found)
 
 
+@pytest.mark.slow
 def test_the_json_is_what_jaxlib_makes_of_the_same_trace(tmp_path):
     """Processes, threads, times, names and args of a GPU and its host."""
     run("""
@@ -339,6 +343,7 @@ def test_errors_of_order_are_those_of_jax(tmp_path, module):
     assert trace_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_options_have_the_names_and_defaults_of_jax(tmp_path):
     run_traced("kymo.profiler", """
         import jax.profiler
@@ -374,21 +379,27 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("line, kind, words", REFUSED)
-def test_what_cannot_be_is_refused_with_its_name(tmp_path, line, kind, words):
-    said = run(f"""
-        options = profiler.ProfileOptions()
-        try:
-            {line}
-        except {kind} as problem:
-            print(problem)
-        else:
-            sys.exit("it was taken")
-        options.python_tracer_level = 0
-        with profiler.trace(logs, profiler_options=options):
-            pass
-    """, tmp_path, head=PLAIN)
-    assert [word for word in words if word not in said] == []
+def test_what_cannot_be_is_refused_with_its_name(tmp_path):
+    said = json.loads(run("""
+        import json
+        said = []
+        for number, (line, kind) in enumerate(json.loads(sys.argv[2])):
+            options = profiler.ProfileOptions()
+            try:
+                exec(line)
+            except Exception as problem:
+                assert isinstance(problem, getattr(__builtins__, kind)), (line, problem)
+                said.append(str(problem))
+            else:
+                sys.exit(f"{line}: it was taken")
+            options.python_tracer_level = 0
+            with profiler.trace(f"{logs}/{number}", profiler_options=options):
+                pass
+        print(json.dumps(said))
+    """, tmp_path, json.dumps([(line, kind) for line, kind, _ in REFUSED]), head=PLAIN))
+    for (line, _, words), message in zip(REFUSED, said, strict=True):
+        assert [word for word in words if word not in message] == [], line
+    assert all(trace_of(tmp_path / str(number)) for number in range(len(REFUSED)))
 
 
 def test_the_gpu_keys_are_those_of_the_program(kymo):
@@ -451,6 +462,7 @@ def test_a_recording_that_cannot_be_converted_is_kept(tmp_path):
     assert (pathlib.Path(kept) / "ntrace.pb").exists() and said.endswith("No profile started\n")
 
 
+@pytest.mark.slow
 def test_the_memory_of_devices_is_that_of_jax(tmp_path):
     run_traced("kymo.profiler", """
         import gzip
@@ -470,13 +482,12 @@ def test_importing_the_profiler_is_quick_and_imports_little():
         print(*sorted(set(sys.modules) - before))
     """).split()
     assert {"jax", "numpy", "pyarrow", "pandas", "torch", "subprocess", "socket", "ctypes", "asyncio"} & set(heavy) == set()
-    seconds = min(float(run("""
+    assert any(float(run("""
         import time
         begin = time.process_time()
         import kymo.profiler
         print(time.process_time() - begin)
-    """)) for _ in range(5))
-    assert seconds < 0.05
+    """)) < 0.05 for _ in range(5)), "the first, unless the machine is busy"
 
 
 def test_a_merge_that_cannot_be_is_refused(kymo, tmp_path):

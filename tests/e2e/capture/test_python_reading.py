@@ -80,6 +80,7 @@ def profile(package):
     return package.open(GPT)
 
 
+@pytest.mark.slow
 def test_a_query_becomes_an_arrow_table_with_the_types_of_the_columns(profile):
     import duckdb
     import pyarrow
@@ -106,6 +107,7 @@ def test_a_query_becomes_a_data_frame_of_pandas(profile):
     assert frame["step"].isna().tolist() == [row["step"] is None for row in rows]
 
 
+@pytest.mark.slow
 def test_rows_steps_events_and_summary_are_those_of_the_program(kymo, profile):
     assert profile.sql("SELECT count(*) AS n FROM Step", format="rows") == [{"n": 20}]
     assert [step["number"] for step in profile.steps] == list(range(20))

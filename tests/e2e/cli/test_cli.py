@@ -226,6 +226,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(kymo, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["summary-text", "summary-json", "json"])
+@pytest.mark.sanitized(cases=3)
 def test_a_full_disk_is_an_error(kymo, format):
     arguments = ["view", MATMUL, "--output-format", format]
     message = kymo.refuses(*arguments, "--output-file", "/dev/full")

@@ -60,7 +60,7 @@ def test_the_programs_page_names_all_commands_and_variables(pages):
     for command in COMMANDS:
         assert f".BR kymo-{command} (1)\n" in page
     variables = set()
-    for module in ("base", "cli", "export", "import", "launch", "net", "runner", "serve", "sql", "store"):
+    for module in ("base", "cli", "export", "import", "neuron/run", "serve", "sql", "store"):
         for path in (ROOT / "src" / module).rglob("*.c"):
             variables |= set(re.findall(r'getenv\("(\w+)"\)|named_or\([^,]*,\s*"(\w+)"', path.read_text()))
     names = {one or other for one, other in variables} - {"SOURCE_DATE_EPOCH", "NEURON_RT_VIRTUAL_CORE_SIZE"}  # for builds; another name

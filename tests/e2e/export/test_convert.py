@@ -13,7 +13,7 @@ import struct
 import tarfile
 
 import pytest
-from jax.profiler import ProfileData
+from jaxlib._profile_data import ProfileData
 
 import random_space
 import xspace
@@ -194,7 +194,7 @@ def test_programs_keep_their_bytes_and_the_ids_they_are_found_by(kymo, tmp_path,
     assert kymo.document(capture)["programs"] == kymo.document(target)["programs"]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_a_random_space_of_odd_content_comes_back(kymo, tmp_path, seed):
     path = tmp_path / "random.xplane.pb"
     path.write_bytes(Maker(seed).make().SerializeToString() or b"\x1a\x00")

@@ -10,7 +10,7 @@ import zstandard
 import wire
 from conftest import peak_memory
 
-PIECES, TREES = 1500, 1000  # of events: pieces that repeat, each made of little trees of calls
+PIECES, TREES = 1000, 1000  # of events: pieces that repeat, each made of little trees of calls
 LIMIT = 400_000_000
 NAMES = {1: "inner", 2: "outer"}
 
@@ -29,7 +29,7 @@ def call_tree(at):
 
 
 def write_large_capture(path):
-    """Twelve million events, made in a moment: gzip members may follow each other, one repeats."""
+    """Eight million events, made in a moment: gzip members may follow each other, one repeats."""
     piece = b"".join(call_tree(1000 * i) for i in range(TREES))
     line = wire.block(2, b"main") + wire.number(3, 1)
     metadata = b"".join(

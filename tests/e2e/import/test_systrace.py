@@ -246,13 +246,10 @@ def test_perfetto_parquet_and_xplane_can_be_made_of_it(kymo, tmp_path):
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(kymo, tmp_path):
     path = tmp_path / "large.json"
-    with path.open("w") as file:
-        file.write('{"data_version": 2, "events": [')
-        for i in range(400_000):
-            file.write("," if i else "")
-            file.write(json.dumps(record("nrt_execute", "start" if i % 2 == 0 else "stop",
-                                         EPOCH_NS + i * 1000, i // 2 % 64, i // 2, model_name="m" * 90)))
-        file.write("]}")
+    forms = [json.dumps(record("nrt_execute", phase, -1001, -1002, -1003, model_name="m" * 90)) for phase in ("start", "stop")]
+    forms = [form.replace("-1001", "%(time)d").replace("-1002", "%(core)d").replace("-1003", "%(id)d") for form in forms]
+    records = (forms[i % 2] % {"time": EPOCH_NS + i * 1000, "core": i // 2 % 64, "id": i // 2} for i in range(400_000))
+    path.write_text('{"data_version": 2, "events": [' + ",".join(records) + "]}")
     assert path.stat().st_size > 80 << 20
     _, memory = peak_memory([kymo.path, "view", path, "--output-format", "summary-json"])
     assert memory < 160 << 20

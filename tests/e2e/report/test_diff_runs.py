@@ -7,6 +7,7 @@ import io
 import shutil
 import statistics
 import subprocess
+import time
 
 import pyarrow.parquet
 import pytest
@@ -146,6 +147,7 @@ def test_figures_are_those_of_brute_force(kymo, dataset):
     assert not found
 
 
+@pytest.mark.slow
 def test_contributions_add_up_to_the_change_of_the_step_time(kymo, dataset):
     document = diff(kymo, dataset / "sound 1", dataset / "collective")
     step, parts = document["step_time"], document["contributions"]
@@ -160,7 +162,8 @@ def test_contributions_add_up_to_the_change_of_the_step_time(kymo, dataset):
     assert abs(exposed["rest_ns"]) < 1e-3 * exposed["a_ns"]  # nothing overlaps in synthetic runs
 
 
-@pytest.mark.parametrize("other", range(2, 6))
+@pytest.mark.slow
+@pytest.mark.parametrize("other", [2, 5])  # 3 and 4: below, beside what was planted
 def test_equal_runs_have_no_changes(kymo, dataset, other):
     document = diff(kymo, dataset / "sound 1", dataset / f"sound {other}", "--fail-above", "0")
     assert {row["change"] for row in document["rows"]} == {"same"}
@@ -194,6 +197,7 @@ def test_a_slow_rank_is_found_and_the_others_wait(kymo, dataset):
     assert "own time of the median rank" not in changes(document, "steps")["slower"]
 
 
+@pytest.mark.slow
 def test_a_slower_collective_is_found_with_its_bandwidth(kymo, dataset):
     document = diff(kymo, dataset / "sound 4", dataset / "collective")
     assert changes(document, "collectives") == {"slower": {"allgather"}}
@@ -229,6 +233,7 @@ def test_steps_are_read_of_most_ranks_and_ranks_by_blocks(kymo, gen_run, tmp_pat
     assert rows_of(document, "ranks")[0]["b"] == pytest.approx(statistics.fmean(map(statistics.fmean, blocks.values())), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_runs_of_other_sizes_are_compared_without_their_ranks(kymo, gen_run, dataset, tmp_path):
     subprocess.run([gen_run, "--run", "half", "--ranks", "8", "--machine-ranks", "4", "--tensor", "2", "--pipeline", "2", "--microbatches", "2",
                     "--steps", str(STEPS), tmp_path / "half"], check=True)
@@ -239,6 +244,7 @@ def test_runs_of_other_sizes_are_compared_without_their_ranks(kymo, gen_run, dat
     assert matched["allgather"] == ("layers differ", "dp of 2") and matched["allreduce"] == ("exact", "tp of 2")
 
 
+@pytest.mark.slow
 def test_ranks_on_other_machines_are_matched(kymo, dataset, tmp_path):
     shutil.copytree(dataset, tmp_path / "runs", ignore=shutil.ignore_patterns("_analysis"))
     for name in ("Rank", "RankStep", "RankCollective", "RankKernel"):
@@ -251,6 +257,7 @@ def test_ranks_on_other_machines_are_matched(kymo, dataset, tmp_path):
     assert "rank 5 on spare (on another machine)" in kymo.ok("diff", dataset / "sound 1", tmp_path / "runs" / "rank")
 
 
+@pytest.mark.slow
 def test_all_formats_tell_the_same(kymo, dataset):
     a, b = dataset / "sound 1", dataset / "rank"
     document = diff(kymo, a, b, "--top", "3")
@@ -290,6 +297,7 @@ def test_captures_of_pytorch_are_compared_with_their_operators(kymo, tmp_path):
         statistics.fmean(row["duration_ns"] for row in steps if row["step"] == step) for step in lanes))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_said(kymo, dataset, gen_run, tmp_path):
     runs = "collective, kernel, rank, sound 1, sound 2, sound 3, sound 4, sound 5, warm/up"
     assert f"has 9 runs, name one as DATASET/RUN: {runs}" in kymo.refuses("diff", dataset, dataset / "rank")
@@ -306,6 +314,7 @@ def test_what_cannot_be_compared_is_said(kymo, dataset, gen_run, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_the_server_answers_what_the_command_prints(kymo, dataset, tmp_path):
     server = Server(kymo, str(dataset), "--data-path", str(tmp_path))
     try:
@@ -313,6 +322,7 @@ def test_the_server_answers_what_the_command_prints(kymo, dataset, tmp_path):
             target = f"diff?a=runs/sound%201&b=runs/warm%2Fup&top=2&format={form}"
             answer = server.ask("GET", target)
             while answer.status == 202:
+                time.sleep(0.02)
                 answer = server.ask("GET", target)
             printed = kymo.ok("diff", dataset / "sound 1", dataset / "warm/up", "--top", "2", "--format", form)
             assert answer.status == 200 and answer.body.decode().replace("runs/", f"{dataset}/") == printed

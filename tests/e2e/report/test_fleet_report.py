@@ -148,6 +148,7 @@ def pair(kymo, gen_run, tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_what_a_replay_saves_is_what_the_run_without_the_fault_saves(pair):
     change, = [row for row in result(pair, "slow", "WhatIf") if row["kind"] == "rank"]
     steps = {run: [row["median_ns"] for row in result(pair, run, "Step")] for run in ("slow", "sound")}
@@ -391,6 +392,7 @@ DAMAGES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["Rank", "RankStep", "RankCollective", "RankKernel"])
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.sanitized
 def test_a_rank_that_cannot_be_read_is_left_out_and_named(kymo, gen_run, tmp_path, table, damage):
     dataset = tmp_path / "runs"
     plant(gen_run, dataset, "r", ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12, "--straggler", "kernel:1:1.4"])

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from conftest import DATA, ROOT, Kymo
-from server import Server
+from server import Server, busy_seconds
 
 IS_SANITIZED = "san/" in os.environ.get("KYMO", "")
 GPT = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
@@ -35,7 +35,7 @@ def data(kymo, tmp_path_factory):
 
 @pytest.fixture
 def server(kymo, data, monkeypatch):
-    monkeypatch.setattr("server.PATIENCE", 90)  # a query may take all of its time
+    monkeypatch.setattr("server.PATIENCE", 240)  # a query may take all of its time
     server = Server(kymo, "--data-path", data)
     yield server
     server.stop()
@@ -61,15 +61,6 @@ def memory(pid, field="VmHWM"):
         return 0
 
 
-def busy_seconds(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
-
-
 def begin(server, query):
     """Sends a request without waiting for the response."""
     peer = socket.create_connection(("127.0.0.1", server.port), timeout=60)
@@ -78,7 +69,7 @@ def begin(server, query):
     return peer
 
 
-def wait_until(condition, patience=20):
+def wait_until(condition, patience=120):
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if condition():
@@ -110,13 +101,13 @@ def test_memory_of_a_query_is_limited(server, query):
 @pytest.mark.parametrize("query", [SLOW, DEAF])
 def test_a_query_is_killed_when_its_client_leaves(server, query):
     peer = begin(server, query)
-    wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.2)
+    wait_until(lambda: children(server) and sum(map(busy_seconds, children(server))) > 0.2)
     running = children(server)
     peer.close()
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 2)
-    before = busy_seconds([server.process.pid])
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 30)  # the query itself would take minutes
+    before = busy_seconds(server.process.pid)
     time.sleep(0.5)
-    assert busy_seconds([server.process.pid]) - before < 0.2
+    assert busy_seconds(server.process.pid) - before < 0.2
 
 
 @pytest.mark.slow
@@ -125,12 +116,12 @@ def test_a_query_ends_with_a_server_that_is_killed(kymo, data):
     server.post("profiles/gpt/sql", {"query": "SELECT 1"})
     server.post("profiles/gpt/sql", {"query": "SELECT 1"})
     peer = begin(server, SLOW)
-    wait_until(lambda: children(server) and busy_seconds(children(server)) > 0.5)
+    wait_until(lambda: children(server) and sum(map(busy_seconds, children(server))) > 0.5)
     begin(server, "SELECT 1").recv(1)  # a spare child is kept ready
     wait_until(lambda: len(children(server)) == 2)
     running = children(server)
     server.kill()
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 5)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/stat") for pid in running), 30)
     peer.close()
 
 
@@ -149,19 +140,21 @@ def test_values_and_answers_have_a_size(server):
     assert answer.status == 400 and "MiB" in answer.error
 
 
+@pytest.mark.slow
 def test_searches_do_not_wait_for_slow_queries(server):
     peers = [begin(server, SLOW) for _ in range(20)]  # more than the limits of queries and searches
     wait_until(lambda: len(children(server)) >= 4)
     begun = time.monotonic()
     assert server.get("profiles/gpt/search", q="fusion")["count"] > 0
     assert server.get("profiles/gpt/events/SystemProfileEvents/36")["name"]
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < 30  # not the minute that a query may take
     assert len(children(server)) <= 5
     for peer in peers:
         peer.close()
     wait_until(lambda: server.ask("POST", "profiles/gpt/sql", {"query": "SELECT 1"}).status == 200)
 
 
+@pytest.mark.slow
 def test_too_many_queries_are_told_to_come_back(server):
     peers = [begin(server, SLOW) for _ in range(40)]
     wait_until(lambda: len(children(server)) >= 4)
@@ -202,7 +195,7 @@ def test_slow_readers_of_tables_do_not_hold_up_searches(server):
     time.sleep(0.5)
     begun = time.monotonic()
     assert server.get("profiles/gpt/search", q="fusion")["count"] > 0
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < 30  # not the minute that a query may take
     for peer in peers:
         peer.close()
 

@@ -178,7 +178,7 @@ def test_the_limit_is_for_all_uploads_together(kymo, tmp_path):
         return connection
 
     half = begin(uploads[0], 600 << 20)
-    time.sleep(0.3)
+    wait_until(lambda: list((tmp_path / "uploads" / uploads[0]).glob("*.partial")))
     for upload in uploads:
         refused = begin(upload, 500 << 20)
         answer = refused.getresponse()

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from server import busy_seconds
 from sql_profile import LONG, Terminal, profile
 
 # Ctrl-C
@@ -44,9 +45,8 @@ def test_an_interrupted_query_ends_and_leaves_nothing(kymo, profile, tmp_path, q
         [kymo.path, "sql", profile, query, "--format", format, "--output-file", tmp_path / "out"],
         stderr=subprocess.PIPE, text=True,
     )
-    while thread_count(process) < 2:  # DuckDB has started its own
+    while thread_count(process) < 2 or busy_seconds(process.pid) < 0.5:  # DuckDB has started its own, and the query runs
         time.sleep(0.01)
-    time.sleep(0.5)
     _, message = interrupt(process)
     assert process.returncode == 130
     assert message.rstrip().endswith("] interrupted")
@@ -104,7 +104,7 @@ def test_mistakes_within_limits_are_told_the_same(kymo, profile):
 def test_a_query_ends_with_its_time(kymo, profile, tmp_path, query):
     begun = time.monotonic()
     message = kymo.refuses("sql", profile, query, "--timeout", 1, "--output-file", tmp_path / "out", "--format", "csv")
-    assert "took more than 1 s" in message and time.monotonic() - begun < 20
+    assert "took more than 1 s" in message and time.monotonic() - begun < 60
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,7 +125,8 @@ def test_a_query_within_limits_is_interrupted_and_leaves_nothing(kymo, profile, 
     while not children.read_text():
         time.sleep(0.01)
     child = int(children.read_text())
-    time.sleep(0.5)
+    while busy_seconds(child) < 0.3:  # the query runs
+        time.sleep(0.01)
     _, message = interrupt(process)
     assert process.returncode == 130 and message.rstrip().endswith("] interrupted")
     assert list(tmp_path.iterdir()) == [] and not os.path.exists(f"/proc/{child}/stat")

@@ -1,12 +1,12 @@
-"""The rules and thresholds of findings: docs/findings.md lists those of src/findings, and the code uses all of them."""
+"""The rules and thresholds of findings: docs/findings.md lists those of src/analyze/findings, and the code uses all of them."""
 
 import re
 
 from conftest import ROOT
 
 DOCUMENT = (ROOT / "docs/findings.md").read_text()
-RULES = re.findall(r'^\w+_RULE\((\w+), "([\w-]+)", "[^"]+"', (ROOT / "src/findings/rules.def").read_text(), re.MULTILINE)
-THRESHOLDS = dict(re.findall(r"^#define ([A-Z_]+[A-Z]) +(\S.*)$", (ROOT / "src/findings/thresholds.h").read_text(), re.MULTILINE))
+RULES = re.findall(r'^\w+_RULE\((\w+), "([\w-]+)", "[^"]+"', (ROOT / "src/analyze/findings/rules.def").read_text(), re.MULTILINE)
+THRESHOLDS = dict(re.findall(r"^#define ([A-Z_]+[A-Z]) +(\S.*)$", (ROOT / "src/analyze/findings/thresholds.h").read_text(), re.MULTILINE))
 
 
 def rows(heading):
