@@ -8,9 +8,9 @@ export default defineConfig({
   plugins: [svelte()],
   test: {
     include: ['ui/src/**/*.test.ts', 'tests/ui/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 180_000, // tests wait for what a page shows, in seconds even where others use the machine
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     isolate: false, // files share what they import, and keep nothing there
     maxWorkers: 2,
     minWorkers: 1,
