@@ -141,4 +141,4 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
   expect(errors.length).toBeGreaterThanOrEqual(levels)
   expect(page.consoleErrors).toEqual([])
   await page.close()
-}, 180_000)
+})

@@ -23,7 +23,7 @@ beforeAll(async () => {
   browser = await launch({ webgl: false })
   page = await openPage(browser, `${server.url}/profile/step?tab=layers`, { width: 1440, height: 1400, allow: /WebGL|status of 503/ })
   await complete(page)
-}, 120_000)
+})
 
 afterAll(async () => {
   await closePages(browser)

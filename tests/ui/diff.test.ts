@@ -125,4 +125,4 @@ test('two runs are compared from the page of one of them: step times as lines, r
   await page.close()
   await fleet.stop()
   rmSync(folder, { recursive: true, force: true })
-}, 120_000)
+})

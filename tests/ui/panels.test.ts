@@ -244,4 +244,4 @@ test('a link opens the profile after it was renamed; values are suggested; expor
   }
   expect(page.consoleErrors).toEqual([])
   await page.close()
-}, 120_000)
+})

@@ -15,7 +15,7 @@ beforeAll(async () => {
   api = new Api(server.url, 'torch')
   page = await openPage(browser, `${server.url}/profile/torch`, { height: 700 })
   await complete(page)
-}, 60_000)
+})
 
 afterAll(async () => {
   expect(page?.consoleErrors).toEqual([])

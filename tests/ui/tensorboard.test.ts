@@ -42,7 +42,7 @@ beforeAll(async () => {
   cpSync(join(DATA, CAPTURES.matmul), join(run, 'host0.xplane.pb'))
   url = await startBoard(join(folder, 'logs'))
   browser = await launch({ webgl: true })
-}, 180_000) // the wheel may have to be built
+})
 
 afterAll(async () => {
   await closePages(browser)
