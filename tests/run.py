@@ -23,11 +23,11 @@ BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 FOLDERS = {"test": "release"}  # build folders of presets, where they differ in name
 UNIT_SECONDS = 600  # a unit test that takes longer hangs
-# Fuzzers, each with the number of inputs that take about five seconds: a number, not a time, so that a run tries the same
+# Fuzzers, each with the number of inputs that take two to five seconds: a number, not a time, so that a run tries the same
 # inputs each time, and a commit is judged by what it changed. `make fuzz` gives them a time, and new inputs (seed 0).
 FUZZERS = {
     "xplane": 15000, "json": 4000, "neuron": 3000, "recording": 300, "timeline": 20000, "graph": 6000, "hlo": 15000,
-    "hlo_module": 8000, "neff": 15000, "ntff": 12000, "device": 500, "peers": 4000, "nccom": 20000, "remote": 40000,
+    "hlo_module": 8000, "neff": 15000, "ntff": 12000, "device": 150, "peers": 40000, "nccom": 20000, "remote": 40000,
 }
 FUZZ_SECONDS = int(os.environ.get("KYMO_FUZZ_SECONDS", "0"))
 FUZZ_SEED = int(os.environ.get("KYMO_FUZZ_SEED", "1"))
