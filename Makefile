@@ -10,6 +10,9 @@ FUZZ_SECONDS ?= 600
 
 prefix ?= /usr/local
 
+# Where ccache is installed, what was compiled before is not compiled again.
+export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+
 .PHONY: all setup test-setup test-build demo test check fresh bench gallery format lint fuzz soak install uninstall package wheel clean
 
 all: setup
@@ -53,7 +56,7 @@ test-build: test-setup
 test: test-build
 	@.venv/bin/python tests/run.py
 
-# A choice of the tests for every day: less than two minutes.
+# A choice of the tests for every day: a minute and a half.
 check: test-build
 	@.venv/bin/python tests/run.py --quick
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TOOL_TITLES, toolGroups, type Tool, type ToolInfo } from '../../ui/src/model/analysis'
 import { formatShare } from '../../ui/src/model/numbers'
 import { formatNs } from '../../ui/src/model/time'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { ask, cells, getJson, grid } from './tab-helpers'
 
 let server: Server
@@ -14,13 +14,12 @@ let browser: Browser
 let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'tpu', 'torch', 'cpu'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 type Row = Record<string, string | number | boolean | null>
@@ -258,7 +257,7 @@ test.each(['dark', 'light'] as const)('pages are accessible in the %s theme', as
   for (const name of theme === 'dark' ? all : charts) {
     await tool(name)
     await expect.poll(() => main().getByText('Loading…').count()).toBe(0)
-    if ((await main().getByText('Nothing to show.').count()) === 0) await expectAccessible(page)
+    if ((await main().getByText('Nothing to show.').count()) === 0) await expectAccessible(page, theme)
     expect(await main().evaluate((element) => element.outerHTML)).not.toMatch(/NaN|undefined|Infinity|\[object/)
   }
   await done()

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, Server } from './fixtures'
+import { CAPTURES, closePages, DATA, expectAccessible, launch, openPage, Server } from './fixtures'
 
 let server: Server
 let profiler: Http2Server
@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   profiler.close()
-  await browser?.close()
+  await closePages(browser)
 })
 
 beforeEach(async () => {

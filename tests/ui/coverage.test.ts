@@ -7,11 +7,11 @@ import { byEngine } from '../../ui/src/model/colouring'
 import { ENGINES } from '../../ui/src/model/deviceLanes'
 import { paletteBytes } from '../../ui/src/model/palette'
 import { makeDeviceProfile } from './device-server'
-import { launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
+import { type CaptureName, closePages, launch, openPage, ROOT, Server } from './fixtures'
 import { Api, canvasBox, complete, type Rgb } from './timeline-page'
 
-const LEVELS = 20
-const ZOOM = 0.63 // no power of two, so that tiles are drawn at every scale
+const LEVELS = 14
+const ZOOM = 0.52 // tiles are halved from level to level: less than that, and no power of two, so that those of each level are drawn, at every scale
 const TOLERANCE = 0.02
 const ROW = 18
 const PADDING = 3
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
 })
 
@@ -141,4 +141,4 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
   expect(errors.length).toBeGreaterThanOrEqual(levels)
   expect(page.consoleErrors).toEqual([])
   await page.close()
-}, 180_000)
+})

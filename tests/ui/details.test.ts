@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
+import { closePages, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 import { ask, getJson, setTheme, sourceOf } from './tab-helpers'
 
 interface Details {
@@ -18,13 +18,12 @@ let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'tpu', 'torch', 'neuron'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const panel = (page: Page) => page.getByRole('region', { name: 'Event details' })
@@ -115,7 +114,7 @@ describe('fields', () => {
     await panel(page).getByRole('button', { name: 'Field help' }).click()
     await panel(page).getByRole('button', { name: 'Show dependency chain' }).click()
     await panel(page).getByRole('table', { name: 'Upstream' }).waitFor()
-    await expectAccessible(page)
+    await expectAccessible(page, theme)
     await page.close()
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { JAX_SOURCES, JAX_STEP, makeCollectives, makeDeviceProfile } from './device-server'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { amount, ask, cells, grid } from './tab-helpers'
 import { complete } from './timeline-page'
 
@@ -23,10 +23,10 @@ beforeAll(async () => {
   browser = await launch({ webgl: false })
   page = await openPage(browser, `${server.url}/profile/step?tab=layers`, { width: 1440, height: 1400, allow: /WebGL|status of 503/ })
   await complete(page)
-}, 120_000)
+})
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
 })
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { run } from './device-server'
-import { DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
+import { closePages, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 import { ask, cells, grid } from './tab-helpers'
 import { complete } from './timeline-page'
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
   rmSync(folder, { recursive: true, force: true })
 })

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Diff } from '../../ui/src/model/diff'
 import { formatNs } from '../../ui/src/model/time'
-import { expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
 import { cells, getJson } from './tab-helpers'
 
 let server: Server
@@ -15,13 +15,12 @@ let browser: Browser
 let page: Page & { consoleErrors: string[] }
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'matmul', 'torch'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
@@ -126,4 +125,4 @@ test('two runs are compared from the page of one of them: step times as lines, r
   await page.close()
   await fleet.stop()
   rmSync(folder, { recursive: true, force: true })
-}, 120_000)
+})

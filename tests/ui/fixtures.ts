@@ -1,8 +1,8 @@
-// Fixtures of the UI tests: a real server with real captures, and a browser. KYMO is the binary (default: bin/kymo); each
-// server has its own temporary workspace.
+// Fixtures of the UI tests: a real server with real captures, and a browser. KYMO is the binary (default: bin/kymo). Test files that
+// run in the same process share browsers, and those that change no profile a server; other servers have workspaces of their own.
 import { deepEqual } from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -26,26 +26,63 @@ export type CaptureName = keyof typeof CAPTURES
 /** The program that makes datasets of synthetic runs. */
 export const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
 
+// What this process leaves to the end: the runner ends it by a signal, which would leave servers running.
+const processes = new Set<ChildProcess>()
+const folders = new Set<string>()
+process.on('exit', () => {
+  for (const one of processes) one.kill()
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+for (const event of ['SIGTERM', 'disconnect']) process.on(event, () => process.exit())
+
+function makeWorkspace(): string {
+  const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
+  folders.add(workspace)
+  return workspace
+}
+
+// A workspace with the captures that were processed so far, each once.
+let processed: string | undefined
+
+function profileFolder(workspace: string, name: CaptureName): string {
+  return join(workspace, 'profiles/global', `${name}@latest`)
+}
+
+/** Puts the profile of a capture into a workspace. */
+function addProfile(workspace: string, name: CaptureName): void {
+  processed ??= makeWorkspace()
+  if (!existsSync(profileFolder(processed, name))) {
+    const path = join(DATA, CAPTURES[name])
+    const made = spawnSync(KYMO, ['view', path, '--display-name', name, '--data-path', processed, '--ingest-only'])
+    if (made.status !== 0) throw new Error(`kymo view ${path}: ${made.stderr}`)
+  }
+  cpSync(profileFolder(processed, name), profileFolder(workspace, name), { recursive: true, preserveTimestamps: true })
+}
+
 export class Server {
+  static #shared: Promise<Server> | undefined
+
   private constructor(
     readonly url: string,
     readonly workspace: string,
     readonly process: ChildProcess,
   ) {}
 
-  /** Processes the captures into a new workspace and serves it on a free port. */
+  /** Serves the captures in a workspace of its own on a free port. */
   static async start(captures: readonly CaptureName[], options: string[] = []): Promise<Server> {
-    const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
-    for (const name of captures) {
-      const path = join(DATA, CAPTURES[name])
-      const made = spawnSync(KYMO, ['view', path, '--display-name', name, '--data-path', workspace, '--ingest-only'])
-      if (made.status !== 0) throw new Error(`kymo view ${path}: ${made.stderr}`)
-    }
+    const workspace = makeWorkspace()
+    for (const name of captures) addProfile(workspace, name)
     return Server.over(workspace, options)
+  }
+
+  /** A server of all captures, for tests that change none of them. It is not to be stopped. */
+  static shared(): Promise<Server> {
+    return (Server.#shared ??= Server.start(Object.keys(CAPTURES) as CaptureName[]))
   }
 
   static async over(workspace: string, options: string[] = []): Promise<Server> {
     const program = spawn(KYMO, ['view', '--data-path', workspace, '--port', '0', '--api-server-port', '0', ...options])
+    processes.add(program)
     const url = await new Promise<string>((done, fail) => {
       let text = ''
       const read = (bytes: Buffer) => {
@@ -64,6 +101,7 @@ export class Server {
     const exited = new Promise((done) => this.process.on('exit', done))
     this.process.kill('SIGINT')
     await exited
+    processes.delete(this.process)
     if (!keepWorkspace) rmSync(this.workspace, { recursive: true, force: true })
   }
 }
@@ -72,11 +110,19 @@ export class Server {
 const SHELL = '/usr/bin/chromium-headless-shell'
 const CHROMIUM = process.env.CHROMIUM ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium')
 
-/** A browser. Without `webgl` a page takes a quarter of the CPU time, as nothing compiles shaders and draws in software; all of the
-    page works but the drawing of events. */
+const browsers = new Map<boolean, Promise<Browser>>()
+
+/** The browser of this process. Without `webgl` a page takes a quarter of the CPU time, as nothing compiles shaders and draws in
+    software; all of the page works but the drawing of events. */
 export function launch({ webgl }: { webgl: boolean }): Promise<Browser> {
+  if (!browsers.has(webgl)) browsers.set(webgl, startBrowser(webgl))
+  return browsers.get(webgl)!
+}
+
+function startBrowser(webgl: boolean): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
+    handleSIGTERM: false,
     args: [
       '--no-sandbox', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync',
       ...(webgl ? ['--use-angle=swiftshader', '--enable-unsafe-swiftshader'] : ['--disable-gpu', '--disable-3d-apis']),
@@ -109,6 +155,13 @@ function reuse(browser: Browser, page: Page): void {
     await page.goto('about:blank')
     idle.set(browser, page)
   }
+}
+
+/** Closes what a test file has opened in the browser, which the next one uses. */
+export async function closePages(browser: Browser | undefined): Promise<void> {
+  if (!browser || !windows.has(browser)) return
+  const [, ...pages] = (await windows.get(browser)!).pages() // all but the blank one
+  for (const page of pages) await page.close()
 }
 
 async function takePage(browser: Browser, context: BrowserContext): Promise<Page> {
@@ -148,25 +201,26 @@ export async function openPage(
     if (message.type() === 'error' || message.type() === 'warning') record(message.text())
   })
   page.on('pageerror', (error) => record(String(error)))
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(60_000)
   await page.goto(url)
   return page
 }
 
-/** Fails on serious accessibility findings of axe on the current page. */
-export async function expectAccessible(page: Page): Promise<void> {
+/** Fails on serious accessibility findings of axe on the current page. Themes differ in colours alone: of the light one only these are
+    looked at, where the same test also looks at the dark one. */
+export async function expectAccessible(page: Page, theme: 'dark' | 'light' = 'dark'): Promise<void> {
   // By evaluate: the page's content security policy forbids foreign scripts.
-  await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
-  const findings = await page.evaluate(async () => {
-    const axe = (window as unknown as { axe: { run: () => Promise<{ violations: Finding[] }> } }).axe
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'))
+  const findings = await page.evaluate(async (rules) => {
+    const axe = (window as unknown as { axe: { run: (options: object) => Promise<{ violations: Finding[] }> } }).axe
     interface Finding {
       id: string
       impact: string
       nodes: { html: string; failureSummary: string }[]
     }
-    return (await axe.run()).violations
+    return (await axe.run({ resultTypes: ['violations'], ...rules })).violations
       .filter((finding) => finding.impact === 'serious' || finding.impact === 'critical')
       .map((finding) => `${finding.id}: ${finding.nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`)
-  })
+  }, theme === 'light' ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {})
   deepEqual(findings, [])
 }

@@ -1,19 +1,18 @@
 // The Markers tab: names, times, differences, and sets stored with the profile.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 
 let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['matmul'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FlameResponse, Profile } from '../../ui/src/model/api'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { ask, getJson, grid, setTheme } from './tab-helpers'
 import { canvasBox, complete, spanOf, xOf, yOf } from './timeline-page'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
 })
 
@@ -56,7 +56,7 @@ test('selecting an event moves nothing; its details say what it belongs to and l
   expect((await details(page).locator('details.group > summary').allInnerTexts()).at(-1)).toBe('IDs')
   for (const theme of ['dark', 'light'] as const) {
     await setTheme(page, theme)
-    await expectAccessible(page)
+    await expectAccessible(page, theme)
   }
 
   // To its operation and back to the kernel; to the launch, the call around that and the calls in it.
@@ -244,4 +244,4 @@ test('a link opens the profile after it was renamed; values are suggested; expor
   }
   expect(page.consoleErrors).toEqual([])
   await page.close()
-}, 120_000)
+})

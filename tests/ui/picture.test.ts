@@ -1,7 +1,7 @@
 // What the timeline shows of groups, searches and tracks, and how its names column works, on one page of a real capture.
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 import { Api, canvasBox, complete, isColoured, pixels, spanOf, xOf } from './timeline-page'
 
 let server: Server
@@ -10,17 +10,16 @@ let page: Awaited<ReturnType<typeof openPage>>
 let api: Api
 
 beforeAll(async () => {
-  server = await Server.start(['torch'])
+  server = await Server.shared()
   browser = await launch({ webgl: true })
   api = new Api(server.url, 'torch')
   page = await openPage(browser, `${server.url}/profile/torch`, { height: 700 })
   await complete(page)
-}, 60_000)
+})
 
 afterAll(async () => {
   expect(page?.consoleErrors).toEqual([])
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const row = (label: string) => page.locator(`.names .row[aria-label="${label}"]`)

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { StepLane, StepLanes } from '../../ui/src/model/rankTimelines'
 import type { StepAnswer } from '../../ui/src/model/run'
-import { DATA, expectAccessible, KYMO, launch, openPage, ROOT, Server } from './fixtures'
+import { closePages, DATA, expectAccessible, KYMO, launch, openPage, ROOT, Server } from './fixtures'
 import { getJson } from './tab-helpers'
 
 const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
   rmSync(folder, { recursive: true, force: true })
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RunShape, StepAnswer } from '../../ui/src/model/run'
-import { expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, GENERATOR, launch, openPage, Server } from './fixtures'
 import { getJson } from './tab-helpers'
 
 let folder: string
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
   rmSync(folder, { recursive: true, force: true })
 })

@@ -1,7 +1,7 @@
 // The Search tab: results, totals by name, and help on the syntax.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 import { amount, cells, getJson, grid } from './tab-helpers'
 
 interface SearchResult {
@@ -16,13 +16,12 @@ let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'torch'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {

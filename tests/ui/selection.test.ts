@@ -1,7 +1,7 @@
 // The Selection tab: totals of a box; every breakdown adds up to the totals of the API.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 import { amount, cells, grid } from './tab-helpers'
 
 interface Sums {
@@ -16,13 +16,12 @@ let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'tpu', 'torch', 'neuron'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const open = async (address: string) => {

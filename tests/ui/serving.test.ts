@@ -1,19 +1,19 @@
 // The UI served from the binary: page, assets, routes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
+import { complete } from './timeline-page'
 
 let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['matmul'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 test('page and scripts are compressed, with an ETag for revalidation', async () => {
@@ -42,8 +42,7 @@ test('the route of a profile serves the page, a missing file is 404', async () =
 
 test('the browser console stays empty', async () => {
   const page = await openPage(browser, `${server.url}/profile/matmul`)
-  await page.waitForSelector('header')
-  await page.waitForTimeout(500)
+  await complete(page)
   expect(page.consoleErrors).toEqual([])
   await page.close()
 })

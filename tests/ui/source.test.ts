@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { ask, setTheme, sourceOf } from './tab-helpers'
 
 let file: string // as the capture names it
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
   rmSync(root, { recursive: true, force: true })
 })
@@ -120,7 +120,7 @@ describe('with a source folder', () => {
     const page = await open(`${fileUrl()}&line=25&event=h100`, { theme })
     await setTheme(page, theme)
     await line(page, 25).getByRole('button').waitFor()
-    await expectAccessible(page)
+    await expectAccessible(page, theme)
     await page.close()
   })
 })

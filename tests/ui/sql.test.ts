@@ -2,20 +2,19 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 import { ask, cells, grid } from './tab-helpers'
 
 let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'torch', 'neuron'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {

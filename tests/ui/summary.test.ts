@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { formatBytes } from '../../ui/src/model/numbers'
 import { formatNs, withMicroSign } from '../../ui/src/model/time'
-import { CAPTURES, expectAccessible, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
+import { type CaptureName, CAPTURES, closePages, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 interface Ranked {
   name: string
@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
 })
 
@@ -195,7 +195,7 @@ test.each(['dark', 'light'] as const)('dropped events are told above the timelin
   const answer = (await (await page.request.get(`${server.url}/api/v1/profiles/${LOSSY}/summary`)).json()) as { dropped_warning: string }
   expect(await banner.innerText()).toBe(answer.dropped_warning)
   await region().getByText(answer.dropped_warning, { exact: true }).waitFor()
-  await expectAccessible(page)
+  await expectAccessible(page, theme)
   await page.goto(`${server.url}/profile/${RECORDED}`)
   await card('Step times').waitFor()
   expect(await banner.count()).toBe(0)
@@ -211,5 +211,5 @@ test('a profile without a summary says so', async () => {
 test.each(['dark', 'light'] as const)('it is accessible in the %s theme', async (theme) => {
   await open('gpt', { theme, height: 1400 })
   await card('Memory').getByRole('img').waitFor()
-  await expectAccessible(page)
+  await expectAccessible(page, theme)
 })

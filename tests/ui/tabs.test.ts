@@ -2,20 +2,19 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { amount, ask, cells, grid, setTheme } from './tab-helpers'
 
 let server: Server
 let browser: Browser
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'tpu', 'torch', 'neuron', 'cpu'])
+  server = await Server.shared()
   browser = await launch({ webgl: false })
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 const open = async (address: string, options: Parameters<typeof openPage>[2] = {}) => {
@@ -273,7 +272,7 @@ test.each(['dark', 'light'] as const)('every tab is accessible in the %s theme',
   for (const tab of ['Operators', 'Kernels', 'Steps', 'Selection', 'Search', 'Markers', 'Source', 'SQL', 'Tables']) {
     await page.getByRole('tab', { name: new RegExp(`^${tab}`) }).click()
     await page.getByRole('tabpanel').locator('[role=grid], [role=treegrid], table, .notice:not(.loading)').first().waitFor()
-    await expectAccessible(page)
+    await expectAccessible(page, theme)
   }
   await page.close()
 })

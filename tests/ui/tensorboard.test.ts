@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { CAPTURES, DATA, launch, openPage, ROOT } from './fixtures'
+import { CAPTURES, closePages, DATA, launch, openPage, ROOT } from './fixtures'
 
 const PREFIX = '/boards/one'
 let folder: string
@@ -42,10 +42,10 @@ beforeAll(async () => {
   cpSync(join(DATA, CAPTURES.matmul), join(run, 'host0.xplane.pb'))
   url = await startBoard(join(folder, 'logs'))
   browser = await launch({ webgl: true })
-}, 180_000) // the wheel may have to be built
+})
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   const exited = new Promise((done) => board.on('exit', done))
   board?.kill('SIGTERM')
   await exited

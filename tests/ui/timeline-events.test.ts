@@ -1,7 +1,7 @@
 // Interactions of the timeline: events, arrows, tracks, colours, markers, box selection, search; checked against the server.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launch, openPage, Server } from './fixtures'
+import { closePages, launch, openPage, Server } from './fixtures'
 import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf } from './timeline-page'
 
 let server: Server
@@ -9,14 +9,13 @@ let browser: Browser
 let gpt: Api
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'neuron'])
+  server = await Server.shared()
   browser = await launch({ webgl: true })
   gpt = new Api(server.url, 'gpt')
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 type Opened = Page & { consoleErrors: string[] }

@@ -2,7 +2,7 @@
 import { connect, createServer, type AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
 
 let server: Server
@@ -11,15 +11,14 @@ let gpt: Api
 let tpu: Api
 
 beforeAll(async () => {
-  server = await Server.start(['gpt', 'tpu', 'neuron', 'torch'])
+  server = await Server.shared()
   browser = await launch({ webgl: true })
   gpt = new Api(server.url, 'gpt')
   tpu = new Api(server.url, 'tpu')
 })
 
 afterAll(async () => {
-  await browser?.close()
-  await server?.stop()
+  await closePages(browser)
 })
 
 type Opened = Page & { consoleErrors: string[] }
@@ -181,9 +180,18 @@ test('a reload restores the same frame', async () => {
     await complete(page)
     return { text: await page.getByTestId('timeline').innerText(), picture: await page.screenshot({ clip: await canvasBox(page) }) }
   }
-  const first = await frame()
+  const settled = async () => {
+    let last = await frame()
+    await expect.poll(async () => {
+      const before = last
+      last = await frame()
+      return last.picture.equals(before.picture)
+    }).toBe(true)
+    return last
+  }
+  const first = await settled()
   await page.reload()
-  const second = await frame()
+  const second = await settled()
   expect(second.text).toBe(first.text)
   expect(second.picture.equals(first.picture)).toBe(true)
   await close(page)
@@ -249,7 +257,7 @@ test('it is accessible with markers, a box, arrows, a legend and hidden tracks',
     await page.getByRole('button', { name: '1 hidden' }).click()
     await page.getByRole('menuitem', { name: 'Show all' }).waitFor()
     expect(page.consoleErrors).toEqual([])
-    await expectAccessible(page)
+    await expectAccessible(page, theme)
     await page.close()
   }
 })

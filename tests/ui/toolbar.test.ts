@@ -1,7 +1,7 @@
 // The profile toolbar: all its controls change the view, and the URL keeps it.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { expectAccessible, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 
 const REFUSED_QUERY = /status of 400/
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
   await server?.stop()
 })
 

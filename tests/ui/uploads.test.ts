@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Profile } from '../../ui/src/model/api'
-import { CAPTURES, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
+import { CAPTURES, closePages, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const SLOW = 30_000
 const CONFLICT = /status of 409/
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser?.close()
+  await closePages(browser)
 })
 
 beforeEach(async () => {
