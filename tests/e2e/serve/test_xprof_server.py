@@ -99,7 +99,7 @@ def test_graphs_are_answered_in_the_forms_that_are_known(server):
     assert b"dot_general.0" in ask(format="dot").body and b"dot_general.0" not in ask(merge_fusion="true").body
     assert b"jit(matmul_allgather)/dot_general" in ask(show_metadata="true").body
     assert "must be graph, adj_nodes" in ask(type="pbtxt").error and "must be dot" in ask(format="html").error
-    assert "no instruction x" in ask(type="adj_nodes", node_name="x").error
+    assert "no instruction named x" in ask(type="adj_nodes", node_name="x").error
     for tool, argument in (("memory_viewer", "view_memory_allocation_timeline"), ("megascale_stats", "perfetto")):
         assert f'"{argument}" is not supported' in server.ask("GET", f"/data?run=run&tag={tool}&{argument}=true").error
 
