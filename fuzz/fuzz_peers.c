@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Replaces address_connect, with the linker's --wrap. */
-int __wrap_address_connect(const struct address *address);
+int __wrap_address_connect(const struct peer_address *address);
 
 enum { RANKS = 8, OWN_RANK = 1, MOST = 65536 };
 enum { AT_ROOT, AT_OTHER, TO_ROOT, TO_OTHER, READY, STATES };
@@ -18,7 +18,7 @@ enum { AT_ROOT, AT_OTHER, TO_ROOT, TO_OTHER, READY, STATES };
 static struct peers peers;
 static volatile uint8_t seen;
 
-int __wrap_address_connect(const struct address *address)
+int __wrap_address_connect(const struct peer_address *address)
 {
     seen ^= address->ip[0];
     return -1;
@@ -98,7 +98,7 @@ static void make_ready(struct link *link)
 
 static void correct(uint8_t *bytes, size_t size, unsigned state)
 {
-    struct message message;
+    struct peer_message message;
     if (size < sizeof message)
         return;
     memcpy(&message, bytes, sizeof message);
@@ -121,7 +121,7 @@ static void end(struct link *link)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct address address = {.family = 4};
+    const struct peer_address address = {.family = 4};
     uint8_t bytes[MOST];
     int ends[2];
     if (!peers.ranks)

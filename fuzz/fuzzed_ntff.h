@@ -39,7 +39,7 @@ static void correct_header(uint8_t *file)
 }
 
 /* An entry of the index gets the head of the frame that it names. */
-static void correct_entries(uint8_t *file, size_t at, const struct frame *index)
+static void correct_entries(uint8_t *file, size_t at, const struct ntff_frame *index)
 {
     for (size_t i = 0; i + sizeof(struct index_entry) <= index->payload_bytes;
          i += sizeof(struct index_entry)) {
@@ -55,8 +55,8 @@ static void correct_entries(uint8_t *file, size_t at, const struct frame *index)
 
 static void correct_frames(uint8_t *file, size_t size)
 {
-    for (size_t at = NTFF_HEADER_SIZE; size - at >= sizeof(struct frame);) {
-        struct frame frame;
+    for (size_t at = NTFF_HEADER_SIZE; size - at >= sizeof(struct ntff_frame);) {
+        struct ntff_frame frame;
         memcpy(&frame, file + at, sizeof frame);
         if (frame.payload_bytes > size - at - sizeof frame)
             return;

@@ -37,7 +37,7 @@ void inspect_gpu_options(struct inspect_gpu *gpu, struct option options[INSPECT_
                                  "kernels to them",
                                  NULL};
     for (size_t i = 0; i < GPU_KEYS; i++) {
-        const struct gpu_key *key = &gpu_keys[i];
+        const struct gpu_option_key *key = &gpu_keys[i];
         bool is_switch = strcmp(key->argument, "BOOL") == 0;
         options[i + 2] = (struct option){key->flag,
                                          0,

@@ -113,9 +113,9 @@ static void name_limit(struct error *err)
 }
 
 /* Opens the engine before the task arrives: this takes most of a small query's time. */
-static struct engine prepare_engine(struct error *err)
+static struct sql_engine prepare_engine(struct error *err)
 {
-    struct engine engine = {.limits = task.setup.limits.engine};
+    struct sql_engine engine = {.limits = task.setup.limits.engine};
     pthread_t thread;
     engine.limits.temporary = task.setup.temporary;
     yield_to_others();
@@ -142,7 +142,7 @@ int sql_child_main(sql_write *write)
         fputs("this command is internal\n", stderr);
         return 2;
     }
-    struct engine engine = prepare_engine(&err);
+    struct sql_engine engine = prepare_engine(&err);
     if (!sql_open_in(&database, task.directory, task.query, &engine, &err) ||
         !sql_connect(&connection, database, &err))
         fail(SQL_UNREADABLE, &err);

@@ -55,9 +55,9 @@ static bool configure(const struct duckdb *duckdb, struct duckdb_config *config,
     return true;
 }
 
-bool engine_open(struct engine *engine, struct error *err)
+bool engine_open(struct sql_engine *engine, struct error *err)
 {
-    *engine = (struct engine){.limits = engine->limits};
+    *engine = (struct sql_engine){.limits = engine->limits};
     const struct duckdb *duckdb;
     if (!duckdb_load(&duckdb, err))
         return false;
@@ -74,13 +74,13 @@ bool engine_open(struct engine *engine, struct error *err)
     return ok;
 }
 
-void engine_close(struct engine *engine)
+void engine_close(struct sql_engine *engine)
 {
     if (engine->database)
         engine->duckdb->close(&engine->database);
 }
 
-bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
+bool engine_connect(const struct sql_engine *engine, struct duckdb_connection **connection,
                     struct error *err)
 {
     if (engine->duckdb->connect(engine->database, connection) == DUCKDB_DONE)

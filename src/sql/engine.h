@@ -11,14 +11,14 @@
 
 #include <pthread.h>
 
-struct engine {
+struct sql_engine {
     const struct duckdb *duckdb;
     struct duckdb_database *database;
     struct sql_limits limits; /* set before engine_open */
 };
 
 struct sql_database {
-    struct engine engine;
+    struct sql_engine engine;
     struct sql_tables tables; /* constant once the database is open */
 };
 
@@ -29,17 +29,17 @@ struct sql_connection {
     struct duckdb_connection *examining; /* while files are examined, see report.c */
 };
 
-bool engine_open(struct engine *engine, struct error *err);
+bool engine_open(struct sql_engine *engine, struct error *err);
 /* A directory for spilled files, with an unpredictable name. DuckDB creates it when needed and
  * removes it. */
 void make_temporary_name(char *path, size_t size);
-void engine_close(struct engine *engine);
-bool engine_connect(const struct engine *engine, struct duckdb_connection **connection,
+void engine_close(struct sql_engine *engine);
+bool engine_connect(const struct sql_engine *engine, struct duckdb_connection **connection,
                     struct error *err);
 
 /* Like sql_open_for, in an open engine; takes ownership, also on failure. */
 bool sql_open_in(struct sql_database **database, const char *directory, const char *query,
-                 const struct engine *engine, struct error *err);
+                 const struct sql_engine *engine, struct error *err);
 
 /* Runs one statement; fetch_chunk returns its rows. On failure *message is DuckDB's; free with
  * mem_free. */

@@ -101,7 +101,7 @@ static void set_examining(struct sql_connection *connection, struct duckdb_conne
 static bool find_damage(struct sql_connection *connection, const char *query, struct error *err)
 {
     const struct sql_tables *tables = &connection->database->tables;
-    struct engine engine = {.limits = connection->database->engine.limits};
+    struct sql_engine engine = {.limits = connection->database->engine.limits};
     struct duckdb_connection *handle = NULL;
     struct error ignored;
     bool found = false;

@@ -16,7 +16,7 @@ static bool is_rank_table(const struct sql_table *table)
 }
 
 /* Creates the view of a table; on failure sets its problem. */
-static void make_view(const struct engine *engine, struct duckdb_connection *connection,
+static void make_view(const struct sql_engine *engine, struct duckdb_connection *connection,
                       struct sql_table *table)
 {
     struct output sql;
@@ -44,7 +44,7 @@ static void make_view(const struct engine *engine, struct duckdb_connection *con
 }
 
 /* Restricts file access to the tables' files and locks the configuration. */
-static bool lock_down(const struct engine *engine, struct duckdb_connection *connection,
+static bool lock_down(const struct sql_engine *engine, struct duckdb_connection *connection,
                       const struct sql_tables *tables, struct error *err)
 {
     struct output paths;
@@ -115,17 +115,17 @@ bool sql_open(struct sql_database **database, const char *directory, struct erro
 bool sql_open_for(struct sql_database **database, const char *directory, const char *query,
                   struct error *err)
 {
-    return sql_open_in(database, directory, query, &(struct engine){0}, err);
+    return sql_open_in(database, directory, query, &(struct sql_engine){0}, err);
 }
 
 bool sql_open_within(struct sql_database **database, const char *directory,
                      const struct sql_limits *limits, struct error *err)
 {
-    return sql_open_in(database, directory, NULL, &(struct engine){.limits = *limits}, err);
+    return sql_open_in(database, directory, NULL, &(struct sql_engine){.limits = *limits}, err);
 }
 
 bool sql_open_in(struct sql_database **database, const char *directory, const char *query,
-                 const struct engine *engine, struct error *err)
+                 const struct sql_engine *engine, struct error *err)
 {
     struct sql_database *opened = mem_zeroed(1, sizeof *opened);
     opened->engine = *engine;

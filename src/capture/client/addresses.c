@@ -67,7 +67,7 @@ static bool read_port(const char *text, size_t size, unsigned *port)
     return size > 0 && size <= PORT_DIGITS && *port > 0 && *port <= MAX_PORT;
 }
 
-static bool read_address(struct address *address, const char *text, size_t size, struct error *err)
+static bool read_address(struct remote_address *address, const char *text, size_t size, struct error *err)
 {
     bool is_literal = size > 0 && *text == '[';
     const char *host = text + is_literal, *end = text + size;
@@ -84,7 +84,7 @@ static bool read_address(struct address *address, const char *text, size_t size,
                          (int)size, text);
     if (!(is_literal ? is_ipv6(host, host_size) : is_name(host, host_size)))
         return error_set(err, "'%.*s' is not the name or address of a host", (int)host_size, host);
-    *address = (struct address){.given = mem_copy_text(text, size),
+    *address = (struct remote_address){.given = mem_copy_text(text, size),
                                 .host = url_host(host, host_size, is_literal),
                                 .name = file_name(host, host_size, port),
                                 .port = port};
@@ -93,7 +93,7 @@ static bool read_address(struct address *address, const char *text, size_t size,
 
 static bool set_names(address_list *list, const char *names, struct error *err)
 {
-    struct address *address;
+    struct remote_address *address;
     size_t count = 1;
     for (const char *c = names; *c; c++)
         count += *c == ',';
@@ -127,7 +127,7 @@ bool addresses_read(address_list *list, const char *text, const char *names, str
     *list = (address_list){0};
     bool ok = true;
     for (const char *at = text; ok;) {
-        struct address address;
+        struct remote_address address;
         size_t size = strcspn(at, ",");
         ok = read_address(&address, at, size, err);
         if (ok)
@@ -146,7 +146,7 @@ bool addresses_read(address_list *list, const char *text, const char *names, str
 
 void addresses_free(address_list *list)
 {
-    struct address *address;
+    struct remote_address *address;
     array_each (address, list) {
         mem_free(address->given);
         mem_free(address->host);

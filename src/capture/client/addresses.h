@@ -6,13 +6,13 @@
 
 #include "base/base.h"
 
-struct address {
+struct remote_address {
     char *given; /* HOST:PORT */
     char *host;  /* as in a URL */
     char *name;  /* of the file: HOST_PORT, or what was set */
     unsigned port;
 };
-typedef ARRAY(struct address) address_list;
+typedef ARRAY(struct remote_address) address_list;
 
 /* `names`: of the files, as many as there are addresses, with commas between them; or NULL. */
 bool addresses_read(address_list *list, const char *text, const char *names, struct error *err);

@@ -12,7 +12,7 @@ enum { URL_SIZE = 1024, HEADER_SIZE = 64, SLACK_MS = 2000, HTTP_OK = 200 };
 
 struct reply {
     struct answer *answer;
-    const struct call *call;
+    const struct remote_call *call;
     struct call_status status;
     bool has_status;
 };
@@ -87,7 +87,7 @@ static void judge(struct reply *reply, const struct http_response *response)
 
 /* True means that there is a status, network failures included. Each call has its own connection.
  */
-bool call_run(const struct call *call, struct call_status *status, struct error *err)
+bool call_run(const struct remote_call *call, struct call_status *status, struct error *err)
 {
     struct http *http;
     struct http_response response;

@@ -17,7 +17,7 @@ enum grpc_status {
     GRPC_UNAVAILABLE = 14,
 };
 
-struct call {
+struct remote_call {
     const char *host; /* as in a URL */
     unsigned port;
     const char *method;           /* such as Profile */
@@ -36,7 +36,7 @@ struct call_status {
 };
 
 /* Makes the call. Errors of the network are UNAVAILABLE if nothing was sent, else UNKNOWN. */
-bool call_run(const struct call *call, struct call_status *status, struct error *err);
+bool call_run(const struct remote_call *call, struct call_status *status, struct error *err);
 const char *grpc_status_name(unsigned code);
 
 #endif

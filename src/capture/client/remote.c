@@ -34,7 +34,7 @@ enum {
 
 struct session {
     const struct remote_options *options;
-    struct settings settings;
+    struct remote_settings settings;
     address_list addresses;
     struct remote_session *result;
     char *root, *run; /* root: the directory of runs, absolute */
@@ -89,10 +89,10 @@ static bool call_profile(struct worker *worker, struct output *out, struct answe
                          struct call_status *status, struct error *err)
 {
     struct session *session = worker->session;
-    const struct address *address = &session->addresses.items[worker->index];
+    const struct remote_address *address = &session->addresses.items[worker->index];
     struct output message;
     uint64_t now_ns = (uint64_t)clock_wall_ms() * 1000000;
-    struct request request = {.settings = &session->settings,
+    struct remote_request request = {.settings = &session->settings,
                               .duration_ms = session->options->duration_ms,
                               .start_ns = session->start_ns > now_ns ? session->start_ns : 0,
                               .repository = session->root,
@@ -101,7 +101,7 @@ static bool call_profile(struct worker *worker, struct output *out, struct answe
     output_memory(&message);
     request_put(&message, &request);
     answer_begin(answer, out, &session->total);
-    struct call call = {.host = address->host,
+    struct remote_call call = {.host = address->host,
                         .port = address->port,
                         .method = "Profile",
                         .message = &message,
@@ -214,13 +214,13 @@ static void *terminate_host(void *context)
 {
     const struct worker *worker = context;
     const struct session *session = worker->session;
-    const struct address *address = &session->addresses.items[worker->index];
+    const struct remote_address *address = &session->addresses.items[worker->index];
     struct output message;
     struct call_status status;
     struct error ignored;
     output_memory(&message);
     terminate_put(&message, session->run);
-    struct call call = {.host = address->host,
+    struct remote_call call = {.host = address->host,
                         .port = address->port,
                         .method = "Terminate",
                         .message = &message,
@@ -402,7 +402,7 @@ bool remote_capture(const struct remote_options *options, struct remote_session 
                     struct error *err)
 {
     struct session session;
-    struct address *address;
+    struct remote_address *address;
     struct remote_host *host;
     *result = (struct remote_session){0};
     if (!prepare(&session, options, err))

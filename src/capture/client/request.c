@@ -6,9 +6,9 @@
 
 enum { MAX_EVENTS = 1000000, GRPC_PREFIX = 5 };
 
-static void put_options(struct output *out, const struct request *request)
+static void put_options(struct output *out, const struct remote_request *request)
 {
-    const struct settings *settings = request->settings;
+    const struct remote_settings *settings = request->settings;
     pb_put_varint(out, 1, settings->has_dataset_ops);
     pb_put_varint(out, 2, settings->host_level);
     pb_put_varint(out, 3, settings->device_level);
@@ -44,7 +44,7 @@ static void end_message(struct output *out, size_t mark)
         out->data[mark - i] = (char)size;
 }
 
-void request_put(struct output *out, const struct request *request)
+void request_put(struct output *out, const struct remote_request *request)
 {
     size_t message = begin_message(out);
     pb_put_varint(out, 1, request->duration_ms);

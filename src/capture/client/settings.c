@@ -99,7 +99,7 @@ static bool read_name(const char *key, const char *value, const char *allowed, c
 
 /* ---- advanced_configuration ---------------------------------------------------------------- */
 
-static bool put_advanced(struct settings *settings, const char *key, const char *value,
+static bool put_advanced(struct remote_settings *settings, const char *key, const char *value,
                          enum kind kind, struct error *err)
 {
     int64_t number = 0;
@@ -122,9 +122,9 @@ static bool put_advanced(struct settings *settings, const char *key, const char 
     return true;
 }
 
-static bool put_gpu(struct settings *settings, size_t index, const char *value, struct error *err)
+static bool put_gpu(struct remote_settings *settings, size_t index, const char *value, struct error *err)
 {
-    const struct gpu_key *key = &gpu_keys[index];
+    const struct gpu_option_key *key = &gpu_keys[index];
     struct gpu_options ignored = GPU_OPTIONS;
     struct error problem;
     if (is_one_of(key->name, recorder_keys, sizeof recorder_keys / sizeof *recorder_keys))
@@ -139,7 +139,7 @@ static bool put_gpu(struct settings *settings, size_t index, const char *value, 
 }
 
 /* Only libtpu knows these and their types. */
-static bool put_tpu(struct settings *settings, const char *key, const char *value,
+static bool put_tpu(struct remote_settings *settings, const char *key, const char *value,
                     struct error *err)
 {
     struct error ignored;
@@ -168,7 +168,7 @@ static bool unknown_key(const char *key, struct error *err)
                      nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static bool set_advanced(struct settings *settings, const char *key, const char *value,
+static bool set_advanced(struct remote_settings *settings, const char *key, const char *value,
                          struct error *err)
 {
     for (size_t i = 0; i < sizeof advanced_keys / sizeof *advanced_keys; i++)
@@ -187,7 +187,7 @@ static bool set_advanced(struct settings *settings, const char *key, const char 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 /* The keys that every server knows are checked here; all others belong to a device's tracer. */
-static bool set(struct settings *settings, const char *key, const char *value, struct error *err)
+static bool set(struct remote_settings *settings, const char *key, const char *value, struct error *err)
 {
     uint64_t delay = 0, most = 0;
     if (strcmp(key, "host_tracer_level") == 0)
@@ -236,7 +236,7 @@ static const char *pair_end(const char *pair)
     return end;
 }
 
-static bool read_pairs(struct settings *settings, const char *text, struct error *err)
+static bool read_pairs(struct remote_settings *settings, const char *text, struct error *err)
 {
     for (const char *end; *text; text = *end ? end + 1 : end) {
         end = pair_end(text);
@@ -254,10 +254,10 @@ static bool read_pairs(struct settings *settings, const char *text, struct error
     return true;
 }
 
-bool settings_read(struct settings *settings, const char *const *texts, size_t count,
+bool settings_read(struct remote_settings *settings, const char *const *texts, size_t count,
                    struct error *err)
 {
-    *settings = (struct settings){.host_level = DEFAULT_HOST_LEVEL,
+    *settings = (struct remote_settings){.host_level = DEFAULT_HOST_LEVEL,
                                   .device_level = DEFAULT_DEVICE_LEVEL,
                                   .has_hlo = true,
                                   .has_dataset_ops = true,
@@ -272,10 +272,10 @@ bool settings_read(struct settings *settings, const char *const *texts, size_t c
     return true;
 }
 
-void settings_free(struct settings *settings)
+void settings_free(struct remote_settings *settings)
 {
     output_discard(&settings->advanced);
     mem_free(settings->session_id);
     mem_free(settings->host_names);
-    *settings = (struct settings){0};
+    *settings = (struct remote_settings){0};
 }

@@ -8,7 +8,7 @@
 
 enum { SETTINGS_MAX_NAMES = 1024, SETTINGS_NO_DELAY = -1 };
 
-struct settings {
+struct remote_settings {
     uint64_t host_level, device_level, python_level;
     uint64_t traceme_mask;
     bool has_hlo, has_dataset_ops, has_mask;
@@ -19,18 +19,18 @@ struct settings {
     struct output advanced; /* entries of advanced_configuration, as fields of ProfileOptions */
 };
 
-bool settings_read(struct settings *settings, const char *const *texts, size_t count,
+bool settings_read(struct remote_settings *settings, const char *const *texts, size_t count,
                    struct error *err);
-void settings_free(struct settings *settings);
+void settings_free(struct remote_settings *settings);
 
 /* What a request says besides. */
-struct request {
-    const struct settings *settings;
+struct remote_request {
+    const struct remote_settings *settings;
     uint64_t duration_ms, start_ns; /* start_ns 0: at once */
     const char *repository, *session_id, *host_name;
 };
 /* Appends a ProfileRequest as a gRPC message. */
-void request_put(struct output *out, const struct request *request);
+void request_put(struct output *out, const struct remote_request *request);
 /* A TerminateRequest. */
 void terminate_put(struct output *out, const char *session_id);
 

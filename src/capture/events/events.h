@@ -11,7 +11,7 @@
 
 /* Named after the events, so that the interposer's table can derive the type from a function's
  * name. */
-enum event_type {
+enum runtime_event {
 #define PUBLISHED(name, group) EVENT_##name,
 #define CALL(name)             EVENT_##name,
 #include "capture/events/types.def"
@@ -27,10 +27,10 @@ enum {
 
 enum event_group { EVENT_SOFTWARE, EVENT_HARDWARE, EVENT_GROUPS };
 
-const char *event_type_name(enum event_type type);
-enum event_group event_type_group(enum event_type type);
+const char *event_type_name(enum runtime_event type);
+enum event_group event_type_group(enum runtime_event type);
 /* Looks up a name or an older spelling of it; EVENT_TYPES when it is unknown. */
-enum event_type event_type_find(const char *name, size_t size);
+enum runtime_event event_type_find(const char *name, size_t size);
 
 enum { EVENT_CORES = 1024, EVENT_CORE_WORDS = EVENT_CORES / 64, EVENT_TYPE_WORDS = 2 };
 _Static_assert(EVENT_TYPES <= 64 * EVENT_TYPE_WORDS, "every type has a bit");

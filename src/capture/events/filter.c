@@ -108,12 +108,12 @@ static bool set_named(struct event_filter *filter, struct part part, bool value)
     if (software || hardware) {
         enum event_group group = hardware ? EVENT_HARDWARE : EVENT_SOFTWARE;
         for (size_t i = 0; i < EVENT_TYPES; i++)
-            if (event_type_group((enum event_type)i) == group)
+            if (event_type_group((enum runtime_event)i) == group)
                 event_set_bit(filter->types, i, value);
         filter->others[group] = value;
         return true;
     }
-    enum event_type type = event_type_find(part.text, part.size);
+    enum runtime_event type = event_type_find(part.text, part.size);
     if (type != EVENT_TYPES)
         event_set_bit(filter->types, type, value);
     return type != EVENT_TYPES;
@@ -160,7 +160,7 @@ bool event_filter_has_core(const struct event_filter *filter, uint32_t core)
     return core < EVENT_CORES && event_bit(filter->cores, core);
 }
 
-static bool event_filter_has_type(const struct event_filter *filter, enum event_type type)
+static bool event_filter_has_type(const struct event_filter *filter, enum runtime_event type)
 {
     return !filter->by_type || event_bit(filter->types, type);
 }
@@ -170,6 +170,6 @@ bool event_filter_has_name(const struct event_filter *filter, const char *name, 
 {
     if (!filter->by_type)
         return true;
-    enum event_type type = event_type_find(name, size);
+    enum runtime_event type = event_type_find(name, size);
     return type == EVENT_TYPES ? filter->others[group] : event_filter_has_type(filter, type);
 }

@@ -27,7 +27,7 @@ void call_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool call_is_to_own_runtime(void);
 
 /* The level of events of a type: those that only the interposer records are less important. */
-static inline int call_level(enum event_type type)
+static inline int call_level(enum runtime_event type)
 {
     return (int)type < (int)EVENT_PUBLISHED ? 1 : 2;
 }

@@ -26,11 +26,11 @@
 #define RESULT_BOOL(name)    kymo_int(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 
 #define LOOK_UP(handle)                                                                            \
-    struct object found;                                                                           \
+    struct known_object found;                                                                           \
     found.core = NO_CORE;                                                                          \
     if (recorded)                                                                                  \
     objects_find(handle, &found)
-#define NOT_LOOKED_UP const struct object found = {.core = NO_CORE}
+#define NOT_LOOKED_UP const struct known_object found = {.core = NO_CORE}
 #define FOUND_NAME    kymo_text("tensor_name", found.name)
 #define FOUND_SIZE    kymo_uint("tensor_size", found.size)
 
@@ -52,14 +52,14 @@ static void track_slice(NRT_STATUS status, void *const *tensor, const void *sour
 {
     if (status != NRT_SUCCESS || !tensor)
         return;
-    struct object found;
+    struct known_object found;
     objects_find(source, &found);
     objects_add(*tensor, found.core, size, name);
 }
 
 static void track_size(NRT_STATUS status, const void *tensor, size_t size)
 {
-    struct object found;
+    struct known_object found;
     objects_find(tensor, &found);
     if (status == NRT_SUCCESS && found.is_known)
         objects_add(tensor, found.core, size, found.name[0] ? found.name : NULL);
@@ -72,7 +72,7 @@ static void untrack(NRT_STATUS status, const void *handle)
 }
 
 static void request_scheduled(NRT_STATUS status, const uint64_t *sequence,
-                              enum event_type operation, uint32_t core, int queue)
+                              enum runtime_event operation, uint32_t core, int queue)
 {
     if (status == NRT_SUCCESS && sequence)
         requests_begin(*sequence, operation, core, queue);

@@ -110,7 +110,7 @@ void objects_remove(const void *handle)
     pthread_mutex_unlock(&table->lock);
 }
 
-void objects_find(const void *handle, struct object *object)
+void objects_find(const void *handle, struct known_object *object)
 {
     object->core = UINT32_MAX;
     object->size = 0;

@@ -11,7 +11,7 @@
 
 enum { OBJECT_NAME = 256 };
 
-struct object {
+struct known_object {
     uint32_t core; /* UINT32_MAX: none or unknown */
     uint64_t size;
     bool is_known;
@@ -22,7 +22,7 @@ struct object {
 void objects_add(const void *handle, uint32_t core, uint64_t size, const char *name);
 void objects_remove(const void *handle);
 /* For an unknown handle, object is set to defaults. */
-void objects_find(const void *handle, struct object *object);
+void objects_find(const void *handle, struct known_object *object);
 
 /* Held across fork, so that the child finds it consistent. */
 void objects_lock(void);

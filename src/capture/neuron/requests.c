@@ -35,7 +35,7 @@ static void remember(struct request request)
     pthread_mutex_unlock(&lock);
 }
 
-void requests_begin(uint64_t sequence, enum event_type operation, uint32_t core, int queue)
+void requests_begin(uint64_t sequence, enum runtime_event operation, uint32_t core, int queue)
 {
     if (!kymo_wants(2))
         return;

@@ -7,7 +7,7 @@
 
 #include "capture/neuron/trace.h"
 
-void requests_begin(uint64_t sequence, enum event_type operation, uint32_t core, int queue);
+void requests_begin(uint64_t sequence, enum runtime_event operation, uint32_t core, int queue);
 /* Ignores a sequence that was not begun, or has ended. */
 void requests_end(uint64_t sequence);
 

@@ -28,7 +28,7 @@ extern bool systrace_is_due; /* the runtime is ready, and no trace was begun in 
 void systrace_catch_up(void);
 
 /* Whether the wrapper of a function records its calls. */
-static inline bool call_is_recorded(enum event_type type)
+static inline bool call_is_recorded(enum runtime_event type)
 {
     if (!kymo_wants(call_level(type)) || call_is_to_own_runtime())
         return false;

@@ -102,7 +102,7 @@ static struct kymo_lane *lane_of(const struct fetched_event *event)
     return *lane;
 }
 
-static void record_event(const struct fetched_event *event, enum event_type type,
+static void record_event(const struct fetched_event *event, enum runtime_event type,
                          int64_t monotonic_ns)
 {
     static const uint8_t kinds[] = {[TRACE_POINT] = KYMO_KIND_INSTANT,
@@ -127,7 +127,7 @@ static void record_event(const struct fetched_event *event, enum event_type type
 static void take(void *user, struct fetched_event *event)
 {
     (void)user;
-    enum event_type type = event_type_find(event->type, strlen(event->type));
+    enum runtime_event type = event_type_find(event->type, strlen(event->type));
     int64_t monotonic_ns;
     if (type != EVENT_TYPES && event_bit(taken.skipped, type))
         return;

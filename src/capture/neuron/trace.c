@@ -23,12 +23,12 @@ uint64_t trace_next_id(void)
 }
 
 /* Unpublished events, which only the interposer emits, have a less important level. */
-static int level_of(enum event_type type)
+static int level_of(enum runtime_event type)
 {
     return (int)type < (int)EVENT_PUBLISHED ? 1 : 2;
 }
 
-static uint32_t type_id(enum event_type type)
+static uint32_t type_id(enum runtime_event type)
 {
     uint32_t id = __atomic_load_n(&type_ids[type], __ATOMIC_RELAXED);
     if (id == 0) {

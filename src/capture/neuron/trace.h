@@ -21,7 +21,7 @@ enum trace_phase { TRACE_POINT, TRACE_START, TRACE_STOP };
 #define TRACE_NO_CORE UINT32_MAX
 
 struct trace_record {
-    enum event_type type;
+    enum runtime_event type;
     uint32_t core; /* nc_idx, or TRACE_NO_CORE */
     enum trace_phase phase;
     uint64_t tracking_id; /* start and stop of one event share it */

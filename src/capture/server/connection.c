@@ -162,7 +162,7 @@ static void answer_empty(struct stream *stream)
     answer(stream);
 }
 
-void connection_answer_recorded(const struct recorded *recorded, int64_t now_ms)
+void connection_answer_recorded(const struct recorded_profile *recorded, int64_t now_ms)
 {
     struct stream *stream = recorded_stream;
     current_ms = now_ms;

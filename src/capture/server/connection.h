@@ -68,6 +68,6 @@ bool connection_has_profile(const struct connection *connection);
 void connections_forked(void);
 
 /* Answers the client whose capture has finished, or drops what was recorded. */
-void connection_answer_recorded(const struct recorded *recorded, int64_t now_ms);
+void connection_answer_recorded(const struct recorded_profile *recorded, int64_t now_ms);
 
 #endif

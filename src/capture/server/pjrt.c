@@ -26,7 +26,7 @@ enum { DEFAULT_LEVEL = 2, MAX_LEVEL = 3, EXTENSION_PROFILER = 1, API_MAJOR = 0, 
 struct profiler {
     int level;
     bool is_recording;
-    struct session session;
+    struct server_session session;
     struct status status;
     void *data; /* the profile, mapped */
     size_t size;

@@ -33,7 +33,7 @@ static struct {
     struct profile_request request;
     uint8_t *options; /* a copy */
     void (*finished)(void);
-    struct recorded result;
+    struct recorded_profile result;
 } recording = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void (*_Atomic start_hook)(const void *options, size_t size);
@@ -121,7 +121,7 @@ static int open_file(void *context)
     return open(context, O_RDONLY | O_CLOEXEC);
 }
 
-static void record(struct session *session)
+static void record(struct server_session *session)
 {
     void (*start)(const void *, size_t) = atomic_load(&start_hook);
     if (start)
@@ -150,7 +150,7 @@ static void end_other(const char *path)
         end(path);
 }
 
-static bool make_profile(struct session *session, struct recorded *result)
+static bool make_profile(struct server_session *session, struct recorded_profile *result)
 {
     struct stat file;
     if (!session_convert(session, PROFILE_WHOLE, is_canceled, &result->status))
@@ -168,9 +168,9 @@ static bool make_profile(struct session *session, struct recorded *result)
                       "The profile is larger than 4 GiB; record for less time.");
 }
 
-static void capture(struct recorded *result)
+static void capture(struct recorded_profile *result)
 {
-    struct session session;
+    struct server_session session;
     wait_for_start(recording.request.start_ns);
     if (is_canceled())
         return;
@@ -189,7 +189,7 @@ static void capture(struct recorded *result)
 
 static void *run(void *context)
 {
-    struct recorded result = {.fd = -1};
+    struct recorded_profile result = {.fd = -1};
     (void)context;
     pthread_setname_np(pthread_self(), "kymo-capture");
     capture(&result);
@@ -266,7 +266,7 @@ void recording_cancel(void)
     pthread_mutex_unlock(&recording.lock);
 }
 
-bool recording_take(struct recorded *recorded)
+bool recording_take(struct recorded_profile *recorded)
 {
     pthread_mutex_lock(&recording.lock);
     bool is_finished = recording.state == RECORDING_FINISHED;

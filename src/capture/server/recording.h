@@ -16,14 +16,14 @@ void recording_end(const char *session_id);
 /* Ends it and drops what there is. */
 void recording_cancel(void);
 
-struct recorded {
+struct recorded_profile {
     struct status status;
     int fd; /* of the profile, which has no name; -1: none. To be closed with descriptor_close. */
     uint64_t size;
 };
 /* After `finished`: waits for the thread and hands over what it has. False when none has finished.
  */
-bool recording_take(struct recorded *recorded);
+bool recording_take(struct recorded_profile *recorded);
 
 void recording_set_hooks(void (*start)(const void *options, size_t size), void (*stop)(void));
 void recording_set_merged(void (*begin)(const void *options, size_t size),

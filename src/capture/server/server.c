@@ -245,7 +245,7 @@ static int time_to_wait(int64_t now_ms)
 
 static void take_recorded(int64_t now_ms)
 {
-    struct recorded recorded;
+    struct recorded_profile recorded;
     if (!recording_take(&recorded))
         return;
     connection_answer_recorded(&recorded, now_ms);

@@ -32,7 +32,7 @@ static void watch_forks(void)
 }
 
 /* Private, and on disk: /tmp may be in memory. */
-static bool make_folder(struct session *session, struct status *status)
+static bool make_folder(struct server_session *session, struct status *status)
 {
     const char *place = secure_getenv("TMPDIR");
     int size = snprintf(session->folder, PATH_MAX, "%s/kymo-server.XXXXXX",
@@ -47,7 +47,7 @@ static bool make_folder(struct session *session, struct status *status)
                       strerror(problem));
 }
 
-static bool start_recorder(struct session *session, int level, struct status *status)
+static bool start_recorder(struct server_session *session, int level, struct status *status)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct kymo_options options = KYMO_OPTIONS;
@@ -69,9 +69,9 @@ static bool start_recorder(struct session *session, int level, struct status *st
     return status_set(status, GRPC_INTERNAL, "Cannot start the recording: %s.", strerror(-problem));
 }
 
-bool session_start(struct session *session, int level, struct status *status)
+bool session_start(struct server_session *session, int level, struct status *status)
 {
-    *session = (struct session){0};
+    *session = (struct server_session){0};
     if (make_folder(session, status) && start_recorder(session, level, status))
         return true;
     session_remove(session);
@@ -79,7 +79,7 @@ bool session_start(struct session *session, int level, struct status *status)
 }
 
 /* The program may have ended the capture itself, and begun another. */
-void session_stop(struct session *session)
+void session_stop(struct server_session *session)
 {
     char now[PATH_MAX];
     if (atomic_exchange(&is_recorder_ours, false) &&
@@ -87,7 +87,7 @@ void session_stop(struct session *session)
         kymo_stop();
 }
 
-bool session_convert(struct session *session, enum profile_use use, bool (*is_over)(void),
+bool session_convert(struct server_session *session, enum profile_use use, bool (*is_over)(void),
                      struct status *status)
 {
     char log[PATH_MAX + 32];
@@ -108,7 +108,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return 0;
 }
 
-void session_remove(struct session *session)
+void session_remove(struct server_session *session)
 {
     if (session->folder[0])
         nftw(session->folder, remove_entry, TREE_DESCRIPTORS, FTW_DEPTH | FTW_PHYS);

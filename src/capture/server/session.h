@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-struct session {
+struct server_session {
     char folder[PATH_MAX];       /* empty: none */
     char directory[PATH_MAX];    /* of the recording, in the folder */
     char other[PATH_MAX + 32];   /* XPlane of another profiler, to be merged if it is there */
@@ -18,12 +18,12 @@ struct session {
 };
 
 /* Begins to record. False, with nothing left behind: why, in the status. */
-bool session_start(struct session *session, int level, struct status *status);
-void session_stop(struct session *session);
+bool session_start(struct server_session *session, int level, struct status *status);
+void session_stop(struct server_session *session);
 /* Makes the profile. Asks now and then whether to give up. */
-bool session_convert(struct session *session, enum profile_use use, bool (*is_over)(void),
+bool session_convert(struct server_session *session, enum profile_use use, bool (*is_over)(void),
                      struct status *status);
 /* Removes the folder and what is in it. */
-void session_remove(struct session *session);
+void session_remove(struct server_session *session);
 
 #endif

@@ -9,7 +9,7 @@ static void layout_init(struct layout *layout)
     intern_init(&layout->process_ids);
     intern_init(&layout->thread_ids);
     intern_init(&layout->track_ids);
-    *array_push(&layout->processes) = (struct process){0};
+    *array_push(&layout->processes) = (struct chrome_process){0};
     *array_push(&layout->threads) = (struct thread){0};
     *array_push(&layout->tracks) = TRACK_NONE;
     output_memory(&layout->unused);
@@ -21,7 +21,7 @@ void layout_free(struct layout *layout)
     intern_free(&layout->process_ids);
     intern_free(&layout->thread_ids);
     intern_free(&layout->track_ids);
-    struct process *process;
+    struct chrome_process *process;
     array_each (process, &layout->processes)
         array_free(&process->args);
     struct thread *thread;
@@ -34,13 +34,13 @@ void layout_free(struct layout *layout)
     output_discard(&layout->unused);
 }
 
-struct process *layout_process(struct layout *layout, struct chrome_id pid)
+struct chrome_process *layout_process(struct layout *layout, struct chrome_id pid)
 {
     int64_t identity[2] = {pid.form, pid.value};
     uint32_t number =
         intern_add(&layout->process_ids, (struct text){(const char *)identity, sizeof identity});
     if (number == layout->processes.count)
-        *array_push(&layout->processes) = (struct process){
+        *array_push(&layout->processes) = (struct chrome_process){
             .id = pid, .track = TRACK_NONE, .host_source = TRACK_NONE, .device_source = TRACK_NONE};
     return &layout->processes.items[number];
 }
@@ -78,7 +78,7 @@ uint32_t layout_series(const struct layout *layout, const struct chrome_lane *la
 static void add_lane_info(struct layout *layout, const struct chrome_lane *lane,
                           const struct chrome_lane_facts *facts)
 {
-    struct process *process = layout_process(layout, pid_of(lane));
+    struct chrome_process *process = layout_process(layout, pid_of(lane));
     process->has_events = true;
     process->has_host_events |= lane->class == CLASS_HOST;
     process->has_device_events |= lane->class == CLASS_STREAM || lane->class == CLASS_ASIDE;
@@ -159,7 +159,7 @@ static void keep_metadata(struct catalog *catalog, const struct metadata *metada
 
 /* What is understood becomes a property of the process; everything else, including a second name,
  * is kept as its args. */
-static void describe_process(struct layout *layout, struct process *process,
+static void describe_process(struct layout *layout, struct chrome_process *process,
                              const struct metadata *metadata)
 {
     struct catalog *catalog = layout->catalog;
@@ -224,7 +224,7 @@ static void describe(struct layout *layout)
         struct metadata metadata;
         mem_touched(MEM_JUMP);
         read_metadata(&reader, *event, file->data + file->size, &metadata);
-        struct process *process = layout_process(layout, metadata.pid);
+        struct chrome_process *process = layout_process(layout, metadata.pid);
         bool is_thread = text_starts(metadata.name.text, TEXT("thread_"));
         struct thread *thread =
             is_thread ? layout_thread(layout, metadata.pid, metadata.tid) : NULL;

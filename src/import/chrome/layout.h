@@ -7,7 +7,7 @@
 
 #include "import/chrome/chrome_passes.h"
 
-struct process {
+struct chrome_process {
     struct chrome_id id;
     bool has_events, has_host_events, has_device_events;
     bool is_plane; /* JAX and TensorFlow: named as an XPlane; its id is not a process */
@@ -35,7 +35,7 @@ struct layout {
     const struct chrome_survey *survey;
     const struct chrome_profile *profile;
     struct intern process_ids, thread_ids; /* by the bytes of their ids; 0 is the empty string */
-    ARRAY(struct process) processes;
+    ARRAY(struct chrome_process) processes;
     ARRAY(struct thread) threads;
     struct intern track_ids; /* lanes of the tables -> track */
     ARRAY(uint32_t) tracks;
@@ -50,7 +50,7 @@ void layout_make(struct layout *layout);
 void layout_free(struct layout *layout);
 
 /* Created if missing; valid until the next one is created. */
-struct process *layout_process(struct layout *layout, struct chrome_id pid);
+struct chrome_process *layout_process(struct layout *layout, struct chrome_id pid);
 struct thread *layout_thread(struct layout *layout, struct chrome_id pid, struct chrome_id tid);
 
 /* Creates the lanes of the file, in file order. */

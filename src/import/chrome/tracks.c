@@ -8,12 +8,12 @@
 #include <stdio.h>
 
 /* Kineto's spans and marks have text process ids. */
-static bool is_annotation_process(const struct layout *layout, const struct process *process)
+static bool is_annotation_process(const struct layout *layout, const struct chrome_process *process)
 {
     return layout->profile->is_kineto && process->id.form == ID_TEXT;
 }
 
-static bool is_device(const struct layout *layout, const struct process *process)
+static bool is_device(const struct layout *layout, const struct chrome_process *process)
 {
     if (process->is_plane)
         return text_starts(catalog_text(layout->catalog, process->name), TEXT("/device:"));
@@ -24,7 +24,7 @@ static bool is_device(const struct layout *layout, const struct process *process
 static void choose_main_process(struct layout *layout)
 {
     for (uint32_t i = 1; i < layout->processes.count; i++) {
-        const struct process *process = &layout->processes.items[i];
+        const struct chrome_process *process = &layout->processes.items[i];
         if (!process->has_events || is_annotation_process(layout, process))
             continue;
         if (process->has_host_events) {
@@ -61,7 +61,7 @@ static uint32_t number_of(const struct layout *layout, const struct track *track
     return (uint32_t)(track - layout->catalog->tracks.items);
 }
 
-static uint32_t process_track(struct layout *layout, struct process *process)
+static uint32_t process_track(struct layout *layout, struct chrome_process *process)
 {
     struct catalog *catalog = layout->catalog;
     if (process->is_plane && layout->plane_process != TRACK_NONE)
@@ -83,7 +83,7 @@ static uint32_t process_track(struct layout *layout, struct process *process)
     return process->track;
 }
 
-static uint32_t add_source(struct layout *layout, const struct process *process, uint32_t parent,
+static uint32_t add_source(struct layout *layout, const struct chrome_process *process, uint32_t parent,
                            enum source_role role, uint32_t name)
 {
     struct track *track = catalog_add_track(layout->catalog, parent, TRACK_SOURCE);
@@ -95,7 +95,7 @@ static uint32_t add_source(struct layout *layout, const struct process *process,
     return number_of(layout, track);
 }
 
-static uint32_t host_source(struct layout *layout, struct process *process)
+static uint32_t host_source(struct layout *layout, struct chrome_process *process)
 {
     if (process->host_source != TRACK_NONE)
         return process->host_source;
@@ -113,7 +113,7 @@ static uint32_t host_source(struct layout *layout, struct process *process)
 }
 
 /* "/device:GPU:0", from its label, otherwise from its id. */
-static uint32_t device_name(struct layout *layout, const struct process *process)
+static uint32_t device_name(struct layout *layout, const struct chrome_process *process)
 {
     if (process->is_plane)
         return process->name;
@@ -138,7 +138,7 @@ static uint32_t device_name(struct layout *layout, const struct process *process
 
 static uint32_t device_source(struct layout *layout, uint32_t number)
 {
-    struct process *process = &layout->processes.items[number];
+    struct chrome_process *process = &layout->processes.items[number];
     if (process->device_source != TRACK_NONE)
         return process->device_source;
     uint32_t user = layout->main_process && !process->is_plane ? layout->main_process : number;
@@ -154,7 +154,7 @@ static uint32_t device_source(struct layout *layout, uint32_t number)
 /* Kineto uses a device's number as a process id, which may be the id of a real process as well:
  * then each lane is judged by its own events. */
 static bool is_on_device(const struct layout *layout, const struct chrome_lane *lane,
-                         const struct process *process, const struct thread *thread)
+                         const struct chrome_process *process, const struct thread *thread)
 {
     bool may_be = is_device(layout, process);
     if (process->is_plane)
@@ -346,7 +346,7 @@ static uint32_t track_number(struct layout *layout, const struct chrome_lane *la
  * creates and describes it. */
 static uint32_t add_lane_track(struct layout *layout, const struct chrome_lane *lane, int64_t order)
 {
-    struct process *process = layout_process(layout, pid_of(lane));
+    struct chrome_process *process = layout_process(layout, pid_of(lane));
     const struct thread *thread = layout_thread(layout, pid_of(lane), tid_of(lane));
     bool on_device = is_on_device(layout, lane, process, thread);
     char suffix[64];
@@ -397,7 +397,7 @@ static void keep_facts(struct layout *layout)
     struct catalog *catalog = layout->catalog;
     if (layout->profile->args.count == 0 && layout->unused.size == 0)
         return;
-    struct process *process = layout->main_process
+    struct chrome_process *process = layout->main_process
                                   ? &layout->processes.items[layout->main_process]
                                   : layout_process(layout, (struct chrome_id){.form = ID_NONE});
     uint32_t number = host_source(layout, process);

@@ -93,7 +93,7 @@ static void lower_groups(struct lower *lower)
 {
     struct releases releases = find_releases(lower);
     for (uint32_t i = 0; i < lower->groups.count && !lower->emit.failed; i++) {
-        const struct group *group = &lower->groups.items[i];
+        const struct fused_group *group = &lower->groups.items[i];
         lower->group = i;
         if (group->is_move)
             lower_move(lower, group);

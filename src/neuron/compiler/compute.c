@@ -49,7 +49,7 @@ static void set_immediate(struct instruction *instruction, unsigned which, enum 
 /* An instruction being assembled. */
 struct job {
     struct tiles *tiles;
-    const struct member *member;
+    const struct tile_member *member;
     const struct ir_node *node;
     const struct box *box;
     struct instruction instruction;
@@ -229,7 +229,7 @@ static void compute_reduce(struct job *job)
 
 /* Tiles made for immediate numbers live only for this instruction: they are released here,
  * whichever operation used them. */
-void compute_member(struct tiles *tiles, struct member *member, const struct box *box)
+void compute_member(struct tiles *tiles, struct tile_member *member, const struct box *box)
 {
     struct job job = {
         .tiles = tiles,

@@ -33,7 +33,7 @@ static void reorder(struct place *place, void *context)
 /* Dimensions that are reduced go last. */
 void domain_order(struct tiles *tiles)
 {
-    const struct group *group = tiles->group;
+    const struct fused_group *group = tiles->group;
     struct order order = {0};
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < group->rank; i++)

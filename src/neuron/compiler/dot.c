@@ -464,7 +464,7 @@ static void dot_piece(struct tiles *tiles, const struct box *box, const struct p
 
 /* A result that the next operation reads and nobody stores stays in PSUM; that saves a copy, but is
  * possible only for FP32 and one piece of columns. */
-void dot_box(struct tiles *tiles, const struct box *box, struct member *head)
+void dot_box(struct tiles *tiles, const struct box *box, struct tile_member *head)
 {
     struct emit *emit = &tiles->lower->emit;
     keep_sides(tiles, box);

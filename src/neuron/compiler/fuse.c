@@ -42,7 +42,7 @@ static bool is_view(const struct ir_node *node)
 }
 
 /* The steps with which a row-major value is walked over the domain: all of it, or its rows. */
-static void domain_steps(const struct group *group, bool is_row, int64_t step[static IR_RANK])
+static void domain_steps(const struct fused_group *group, bool is_row, int64_t step[static IR_RANK])
 {
     int64_t next = 1;
     for (uint32_t i = group->rank; i-- > 0;) {
@@ -54,7 +54,7 @@ static void domain_steps(const struct group *group, bool is_row, int64_t step[st
 
 /* Whether an access over the whole domain, or over its rows, walks a value of the group as the
  * group has it. */
-static bool is_in_place(const struct group *group, const struct access *access, bool over_rows,
+static bool is_in_place(const struct fused_group *group, const struct access *access, bool over_rows,
                         bool value_is_row)
 {
     struct access walk = access_squeezed(access);
@@ -73,7 +73,7 @@ static bool is_in_place(const struct group *group, const struct access *access, 
     return true;
 }
 
-static bool has_shape(const struct group *group, const struct ir_type *type, bool rows)
+static bool has_shape(const struct fused_group *group, const struct ir_type *type, bool rows)
 {
     uint32_t size[IR_RANK], rank = squeezed(type, size), at = 0;
     for (uint32_t i = 0; i < group->rank; i++) {
@@ -85,7 +85,7 @@ static bool has_shape(const struct group *group, const struct ir_type *type, boo
     return at == rank;
 }
 
-static uint32_t row_elements(const struct group *group, uint32_t mask)
+static uint32_t row_elements(const struct fused_group *group, uint32_t mask)
 {
     uint64_t count = 1;
     for (uint32_t i = 0; i < group->rank; i++)
@@ -95,7 +95,7 @@ static uint32_t row_elements(const struct group *group, uint32_t mask)
 }
 
 /* The most bytes of a partition that the rows of a node and its loads take. */
-static uint64_t rows_of(const struct lower *lower, const struct group *group,
+static uint64_t rows_of(const struct lower *lower, const struct fused_group *group,
                         const struct ir_node *node, uint32_t mask)
 {
     uint64_t bytes = 0, elements = row_elements(group, mask);
@@ -112,7 +112,7 @@ static uint64_t row_limit(const struct lower *lower)
     return lower->emit.hardware->sbuf_bytes / ROW_SHARE;
 }
 
-static uint64_t group_rows(const struct lower *lower, const struct group *group, uint32_t mask)
+static uint64_t group_rows(const struct lower *lower, const struct fused_group *group, uint32_t mask)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < group->nodes.count; i++)
@@ -132,7 +132,7 @@ static uint32_t dot_columns(const struct lower *lower, uint32_t head)
 
 static bool joins_as(const struct lower *lower, uint32_t index, uint32_t node, bool as_row)
 {
-    const struct group *group = &lower->groups.items[index];
+    const struct fused_group *group = &lower->groups.items[index];
     const struct ir_node *n = &lower->ir->nodes.items[node];
     for (uint32_t i = 0; i < n->arg_count; i++) {
         const struct access *access = &lower->accesses[n->args[i]];
@@ -149,7 +149,7 @@ static bool joins_as(const struct lower *lower, uint32_t index, uint32_t node, b
 
 static bool try_elementwise(struct lower *lower, uint32_t index, uint32_t node)
 {
-    struct group *group = &lower->groups.items[index];
+    struct fused_group *group = &lower->groups.items[index];
     const struct ir_node *n = &lower->ir->nodes.items[node];
     bool as_row = group->mask && has_shape(group, &n->type, true);
     if (!as_row && !has_shape(group, &n->type, false))
@@ -166,7 +166,7 @@ static bool try_elementwise(struct lower *lower, uint32_t index, uint32_t node)
 
 static bool try_reduce(struct lower *lower, uint32_t index, uint32_t node)
 {
-    struct group *group = &lower->groups.items[index];
+    struct fused_group *group = &lower->groups.items[index];
     const struct ir_node *n = &lower->ir->nodes.items[node];
     const struct ir_type *from = ir_type_of(lower->ir, n->args[0]);
     uint32_t mask = squeezed_mask(from, n->mask);
@@ -192,7 +192,7 @@ static bool try_reduce(struct lower *lower, uint32_t index, uint32_t node)
 static void begin_group(struct lower *lower, uint32_t node)
 {
     const struct ir_node *n = &lower->ir->nodes.items[node];
-    struct group *group = array_push(&lower->groups);
+    struct fused_group *group = array_push(&lower->groups);
     memset(group, 0, sizeof *group);
     group->head = n->kind == IR_DOT || n->kind == IR_GATHER ? node : IR_NONE;
     group->is_move = !is_tiled(n);
@@ -221,7 +221,7 @@ static uint32_t last_operand_group(const struct lower *lower, const struct ir_no
 static bool try_join(struct lower *lower, uint32_t index, uint32_t node)
 {
     const struct ir_node *n = &lower->ir->nodes.items[node];
-    const struct group *group = &lower->groups.items[index];
+    const struct fused_group *group = &lower->groups.items[index];
     if (group->is_move || group->nodes.count >= MAX_NODES)
         return false;
     if (n->kind == IR_REDUCE)

@@ -11,7 +11,7 @@
 #include "neuron/compiler/access.h"
 #include "neuron/compiler/emit.h"
 
-struct group {
+struct fused_group {
     ARRAY(uint32_t) nodes;
     uint32_t head;       /* DOT or GATHER that begins it, or IR_NONE */
     bool is_move;        /* one node, moved by DMA */
@@ -39,7 +39,7 @@ struct lower {
     struct ir *ir;
     struct access *accesses; /* of each node */
     struct emit emit;
-    ARRAY(struct group) groups;
+    ARRAY(struct fused_group) groups;
     uint32_t *group_of;   /* of each node; IR_NONE if it has none */
     bool *is_row;         /* of each node in a group: has the dimensions that are not reduced */
     uint32_t *last_group; /* that reads the node's storage; IR_NONE: none */
@@ -67,17 +67,17 @@ void storages_free(struct lower *lower);
 
 /* transfer.c: elements of HBM in row-major order of a walk, whose first `parts` dimensions are
  * partitions of a buffer. */
-struct walk {
+struct transfer_walk {
     uint32_t rank, parts;
     uint32_t size[2 * IR_RANK];
     int64_t step[2 * IR_RANK];
 };
-void walk_add(struct walk *walk, uint32_t size, int64_t step);
+void walk_add(struct transfer_walk *walk, uint32_t size, int64_t step);
 struct transfer {
     struct storage *storage;
     enum dtype dtype, buffer_dtype;
     int64_t offset; /* elements of the storage */
-    struct walk walk;
+    struct transfer_walk walk;
     struct buffer *buffer;
     uint8_t operation, indirect; /* enum dma_operation, enum dma_indirect */
     struct buffer *indices;
@@ -108,13 +108,13 @@ void resident_keep(struct lower *lower, uint32_t base, const struct transfer *tr
 /* The buffer that has the walk's elements, held for the caller, from element `first` of each
  * partition on; NULL: they must be loaded. */
 struct buffer *resident_find(struct lower *lower, uint32_t base, int64_t offset,
-                             const struct walk *walk, uint32_t *first);
+                             const struct transfer_walk *walk, uint32_t *first);
 void resident_forget(struct lower *lower, uint32_t base);
 bool resident_make_room(void *lower);
 
 /* tiles.c, dot.c, move.c */
-void lower_tiles(struct lower *lower, const struct group *group);
-void lower_move(struct lower *lower, const struct group *group);
+void lower_tiles(struct lower *lower, const struct fused_group *group);
+void lower_move(struct lower *lower, const struct fused_group *group);
 /* Copies a value to an output that has no storage of its own. */
 void lower_output(struct lower *lower, uint32_t node, struct storage *output);
 

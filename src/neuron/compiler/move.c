@@ -245,7 +245,7 @@ static void collective(struct lower *lower, const struct ir_node *node, struct s
 }
 
 /* Such a group has one node, and is written to its storage directly. */
-void lower_move(struct lower *lower, const struct group *group)
+void lower_move(struct lower *lower, const struct fused_group *group)
 {
     uint32_t index = group->nodes.items[0];
     const struct ir_node *node = &lower->ir->nodes.items[index];

@@ -9,7 +9,7 @@ enum { RESIDENT_SHARE = 3 }; /* fraction of SBUF */
 
 /* The partitions of a walk merged into one dimension, and whether the rest is one run of
  * elements. */
-static bool summarize(const struct walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
+static bool summarize(const struct transfer_walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
 {
     struct access parts = {0}, rest = {0};
     if (walk->rank > IR_RANK)
@@ -62,7 +62,7 @@ void resident_keep(struct lower *lower, uint32_t base, const struct transfer *tr
 }
 
 struct buffer *resident_find(struct lower *lower, uint32_t base, int64_t offset,
-                             const struct walk *walk, uint32_t *first)
+                             const struct transfer_walk *walk, uint32_t *first)
 {
     uint32_t rows, columns;
     int64_t row_step;

@@ -12,7 +12,7 @@ int64_t place_at(const struct tiles *tiles, const struct place *place, const str
 }
 
 void walk_box(const struct tiles *tiles, const struct place *place, const struct box *box,
-              uint32_t first, uint32_t end, struct walk *walk)
+              uint32_t first, uint32_t end, struct transfer_walk *walk)
 {
     (void)tiles;
     for (uint32_t i = first; i < end; i++)
@@ -133,7 +133,7 @@ void ref_done(struct tiles *tiles, struct ref ref)
         if (--load->left == 0)
             tile_drop(tiles->lower, &load->tile);
     } else if (ref.kind == REF_MEMBER) {
-        struct member *member = &tiles->members.items[ref.index];
+        struct tile_member *member = &tiles->members.items[ref.index];
         if (--member->left == 0)
             tile_drop(tiles->lower, &member->tile);
     }

@@ -7,7 +7,7 @@
 static struct place place_of(struct tiles *tiles, const struct access *access, bool over_rows)
 {
     struct access walk = access_squeezed(access);
-    const struct group *group = tiles->group;
+    const struct fused_group *group = tiles->group;
     struct place place = {
         .base = access->base,
         .dtype = ir_type_of(tiles->lower->ir, access->base)->dtype,
@@ -53,7 +53,7 @@ static void add_member(struct tiles *tiles, uint32_t index)
 {
     struct lower *lower = tiles->lower;
     const struct ir_node *node = &lower->ir->nodes.items[index];
-    struct member member = {.node = index, .is_row = lower->is_row[index]};
+    struct tile_member member = {.node = index, .is_row = lower->is_row[index]};
     bool takes_rows = member.is_row && node->kind != IR_REDUCE;
     if (index != tiles->group->head)
         for (uint32_t i = 0; i < node->arg_count; i++)
@@ -65,7 +65,7 @@ static void add_member(struct tiles *tiles, uint32_t index)
     *array_push(&tiles->members) = member;
 }
 
-static void store_member(struct tiles *tiles, const struct member *member, const struct box *box)
+static void store_member(struct tiles *tiles, const struct tile_member *member, const struct box *box)
 {
     struct transfer transfer = {
         .dtype = member->tile.dtype,
@@ -86,7 +86,7 @@ static void store_member(struct tiles *tiles, const struct member *member, const
 
 /* Indices go to partitions first, since a gathering DMA reads them from there, one row per
  * partition. An index out of range is found when the program runs. */
-static void gather_box(struct tiles *tiles, const struct box *box, struct member *head)
+static void gather_box(struct tiles *tiles, const struct box *box, struct tile_member *head)
 {
     struct lower *lower = tiles->lower;
     const struct place *table = &tiles->sides[0], *indices = &tiles->sides[1];
@@ -120,7 +120,7 @@ static void gather_box(struct tiles *tiles, const struct box *box, struct member
     buffer_release(&lower->emit, list.buffer);
 }
 
-static void make_tile(struct tiles *tiles, struct member *member, const struct box *box)
+static void make_tile(struct tiles *tiles, struct tile_member *member, const struct box *box)
 {
     uint32_t elements = member->is_row ? box->free : box->free * box->inner;
     if (member->tile.buffer)
@@ -133,7 +133,7 @@ static void make_tile(struct tiles *tiles, struct member *member, const struct b
 
 /* Operations on rows run once per row, after its last piece; a reduction runs for each piece, and
  * is stored and released only after the last. */
-static void run_member(struct tiles *tiles, struct member *member, const struct box *box)
+static void run_member(struct tiles *tiles, struct tile_member *member, const struct box *box)
 {
     const struct ir_node *node = &tiles->lower->ir->nodes.items[member->node];
     bool is_reduction = node->kind == IR_REDUCE;
@@ -299,7 +299,7 @@ static void arrange_dot(struct tiles *tiles)
     domain_merge(tiles);
 }
 
-void lower_tiles(struct lower *lower, const struct group *group)
+void lower_tiles(struct lower *lower, const struct fused_group *group)
 {
     struct tiles tiles = {.lower = lower, .group = group};
     for (size_t i = 0; i < group->nodes.count; i++)

@@ -43,7 +43,7 @@ struct ref {
 };
 
 /* An operation of the group. */
-struct member {
+struct tile_member {
     uint32_t node;
     bool is_row, is_stored;
     struct place place;
@@ -64,12 +64,12 @@ struct dot_state;
 
 struct tiles {
     struct lower *lower;
-    const struct group *group;
+    const struct fused_group *group;
     /* Dimensions in the order outer, partitions, free, inner. Outer ones are looped over. */
     uint32_t rank, size[DOMAIN_RANK], chunk[DOMAIN_RANK];
     uint32_t first_part, first_free, first_inner;
     ARRAY(struct load) loads;
-    ARRAY(struct member) members;
+    ARRAY(struct tile_member) members;
     struct place sides[2]; /* of a dot: left and right; of a gather: table and indices */
     uint32_t side_count;
     struct dot_state *dot;
@@ -94,7 +94,7 @@ struct storage *place_storage(struct tiles *tiles, const struct place *place);
 int64_t place_at(const struct tiles *tiles, const struct place *place, const struct box *box);
 /* Adds dimensions first .. end - 1 of the box. */
 void walk_box(const struct tiles *tiles, const struct place *place, const struct box *box,
-              uint32_t first, uint32_t end, struct walk *walk);
+              uint32_t first, uint32_t end, struct transfer_walk *walk);
 struct operand tile_operand(const struct tile *tile, const struct box *box, bool is_row);
 /* The engine with less to do. */
 enum engine less_busy(const struct lower *lower);
@@ -104,13 +104,13 @@ void ref_done(struct tiles *tiles, struct ref ref);
 void tile_drop(struct lower *lower, struct tile *tile);
 const struct tile *ref_tile(struct tiles *tiles, struct ref ref, const struct box *box);
 /* compute.c: emits the member's instructions for a box; its tile has a buffer. */
-void compute_member(struct tiles *tiles, struct member *member, const struct box *box);
+void compute_member(struct tiles *tiles, struct tile_member *member, const struct box *box);
 
 /* dot.c */
 /* Places the operands, then calls arrange and run. */
 void dot_run(struct tiles *tiles, void (*arrange)(struct tiles *), void (*run)(struct tiles *));
 void dot_begin(struct tiles *tiles);
-void dot_box(struct tiles *tiles, const struct box *box, struct member *head);
+void dot_box(struct tiles *tiles, const struct box *box, struct tile_member *head);
 void dot_end(struct tiles *tiles);
 
 #endif

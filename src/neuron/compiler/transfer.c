@@ -6,7 +6,7 @@
 
 enum { PIECE_BYTES = 16 << 10 }; /* at least, when a transfer is divided */
 
-void walk_add(struct walk *walk, uint32_t size, int64_t step)
+void walk_add(struct transfer_walk *walk, uint32_t size, int64_t step)
 {
     if (size == 1)
         return;
@@ -16,13 +16,13 @@ void walk_add(struct walk *walk, uint32_t size, int64_t step)
 
 /* A part of a transfer: the rest of its walk, and where it begins. */
 struct piece {
-    struct walk walk;
+    struct transfer_walk walk;
     int64_t offset;
     uint32_t partition;
     uint64_t element; /* of each partition */
 };
 
-static uint64_t walk_elements(const struct walk *walk, uint32_t first, uint32_t end)
+static uint64_t walk_elements(const struct transfer_walk *walk, uint32_t first, uint32_t end)
 {
     uint64_t count = 1;
     for (uint32_t i = first; i < end; i++)
@@ -30,7 +30,7 @@ static uint64_t walk_elements(const struct walk *walk, uint32_t first, uint32_t 
     return count;
 }
 
-static struct access collapsed(const struct walk *walk)
+static struct access collapsed(const struct transfer_walk *walk)
 {
     struct access access = {.rank = walk->rank};
     for (uint32_t i = 0; i < walk->rank && i < IR_RANK; i++) {
@@ -116,7 +116,7 @@ static void add_descriptor(struct emit *emit, const struct transfer *transfer,
 static struct piece piece_part(const struct piece *piece, uint32_t first, uint32_t count)
 {
     struct piece part = *piece;
-    struct walk *walk = &part.walk;
+    struct transfer_walk *walk = &part.walk;
     part.offset += first * walk->step[0];
     if (walk->parts > 0)
         part.partition += (uint32_t)(first * walk_elements(walk, 1, walk->parts));
@@ -177,7 +177,7 @@ static uint32_t add_descriptors(struct lower *lower, const struct transfer *tran
 {
     uint32_t first = (uint32_t)lower->emit.descriptors.count;
     struct piece whole = {.walk = transfer->walk, .offset = transfer->offset};
-    const struct walk *walk = &whole.walk;
+    const struct transfer_walk *walk = &whole.walk;
     uint64_t bytes = walk_elements(walk, 0, walk->rank) * dtype_bytes(transfer->dtype);
     uint64_t pieces = bytes / PIECE_BYTES;
     pieces = pieces > DMA_ENGINES ? DMA_ENGINES : pieces;

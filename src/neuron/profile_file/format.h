@@ -22,7 +22,7 @@ enum {
 
 enum frame_kind { FRAME_NOTIFICATIONS = 1, FRAME_EXECUTION = 2, FRAME_INDEX = 3, FRAME_NEFF = 4 };
 
-struct frame {
+struct ntff_frame {
     uint32_t crc; /* CRC-32 of the rest of this head and of the payload */
     uint32_t payload_bytes;
     uint8_t kind; /* enum frame_kind */
@@ -32,7 +32,7 @@ struct frame {
     uint32_t neff;                  /* of the execution: 0 is the header's, n the n-th NEFF frame */
     uint64_t first_time, last_time; /* the smallest and the largest */
 };
-static_assert(sizeof(struct frame) == 40, "the head of a frame has 40 bytes");
+static_assert(sizeof(struct ntff_frame) == 40, "the head of a frame has 40 bytes");
 
 struct frame_execution {
     uint32_t index, status;
@@ -49,15 +49,15 @@ static_assert(sizeof(struct frame_neff) == 272, "a NEFF has 272 bytes");
 /* One for each frame before the index. */
 struct index_entry {
     uint64_t offset;
-    struct frame frame;
+    struct ntff_frame frame;
 };
 static_assert(sizeof(struct index_entry) == 48, "an entry of the index has 48 bytes");
 
-struct trailer {
+struct ntff_trailer {
     uint64_t index_offset; /* of its frame */
     char magic[NTFF_MAGIC_SIZE];
 };
-static_assert(sizeof(struct trailer) == 16, "the trailer has 16 bytes");
+static_assert(sizeof(struct ntff_trailer) == 16, "the trailer has 16 bytes");
 
 struct file_header {
     char magic[NTFF_MAGIC_SIZE];
@@ -73,7 +73,7 @@ struct file_header {
 };
 static_assert(sizeof(struct file_header) == NTFF_HEADER_SIZE, "the header has 512 bytes");
 
-uint32_t frame_crc(const struct frame *frame, const void *payload);
+uint32_t frame_crc(const struct ntff_frame *frame, const void *payload);
 
 /* The payload of a block. The encoded size is at most COLUMNS_MAX_BYTES. */
 enum { COLUMNS_MAX_BYTES = 192 << 10 };

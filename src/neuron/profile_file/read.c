@@ -67,7 +67,7 @@ static bool read_header(struct ntff *ntff, struct error *err)
 /* Whether the frame is inside the file and plausible. neffs: the number of NEFFs before it. */
 static bool is_plausible(const struct ntff *ntff, const struct index_entry *entry, size_t neffs)
 {
-    const struct frame *frame = &entry->frame;
+    const struct ntff_frame *frame = &entry->frame;
     size_t size = ntff->file.size;
     if (entry->offset > size || size - entry->offset < sizeof *frame ||
         frame->payload_bytes > size - entry->offset - sizeof *frame || frame->neff >= neffs ||
@@ -119,7 +119,7 @@ static void add_neff(struct ntff *ntff, const struct index_entry *entry)
  * shows readers which blocks damage separates. */
 static void add_frame(struct ntff *ntff, const struct index_entry *entry)
 {
-    const struct frame *frame = &entry->frame;
+    const struct ntff_frame *frame = &entry->frame;
     if (frame->kind == FRAME_NOTIFICATIONS) {
         *array_push(&ntff->blocks) = (struct ntff_block){.execution = frame->execution,
                                                          .count = frame->count,
@@ -156,7 +156,7 @@ static bool read_entry(const struct ntff *ntff, uint64_t offset, struct index_en
     return is_plausible(ntff, entry, ntff->neffs.count);
 }
 
-static bool has_trailer(const struct ntff *ntff, struct trailer *trailer)
+static bool has_trailer(const struct ntff *ntff, struct ntff_trailer *trailer)
 {
     if (ntff->file.size < NTFF_HEADER_SIZE + sizeof *trailer)
         return false;
@@ -167,7 +167,7 @@ static bool has_trailer(const struct ntff *ntff, struct trailer *trailer)
 /* The index of a file, if it has one that is complete. */
 static bool find_index(const struct ntff *ntff, struct index_entry *index)
 {
-    struct trailer trailer;
+    struct ntff_trailer trailer;
     return has_trailer(ntff, &trailer) && read_entry(ntff, trailer.index_offset, index) &&
            index->frame.kind == FRAME_INDEX &&
            index->frame.payload_bytes ==
@@ -233,7 +233,7 @@ static uint64_t find_frame(const struct ntff *ntff, uint64_t at, uint64_t *work,
 /* Whether a killed writer leaves such an end: less than a frame. */
 static bool is_torn_frame(const struct ntff *ntff, uint64_t at)
 {
-    struct frame frame;
+    struct ntff_frame frame;
     uint64_t left = ntff->file.size - at;
     if (left < sizeof frame)
         return true;
@@ -247,7 +247,7 @@ static void read_frames(struct ntff *ntff)
 {
     enum { LEAST_WORK = 1 << 20 };
     struct index_entry entry;
-    struct trailer trailer;
+    struct ntff_trailer trailer;
     uint64_t size = ntff->file.size, work = 2 * size + LEAST_WORK;
     uint64_t at = NTFF_HEADER_SIZE, end;
     bool has_index = false;
@@ -280,7 +280,7 @@ bool ntff_read_block(const struct ntff *ntff, size_t block, struct notification 
                      struct error *err)
 {
     const struct index_entry *entry = &ntff->places.items[block];
-    const struct frame *frame = &entry->frame;
+    const struct ntff_frame *frame = &entry->frame;
     if (!is_intact(ntff, entry) ||
         !columns_decode(payload_of(ntff, entry), frame->payload_bytes, items, frame->count))
         return error_at(err, ntff->path, entry->offset, "a block of notifications is damaged");

@@ -28,7 +28,7 @@ struct ntff_writer {
     struct open_block *blocks[NOTIFICATION_TYPES][UNITS]; /* NULL until needed */
     ARRAY(struct index_entry) entries;
     /* A frame: its head, then its payload. */
-    uint8_t buffer[sizeof(struct frame) + COLUMNS_MAX_BYTES];
+    uint8_t buffer[sizeof(struct ntff_frame) + COLUMNS_MAX_BYTES];
 };
 
 static void write_bytes(struct ntff_writer *writer, const void *data, size_t size)
@@ -47,7 +47,7 @@ static void write_bytes(struct ntff_writer *writer, const void *data, size_t siz
     }
 }
 
-uint32_t frame_crc(const struct frame *frame, const void *payload)
+uint32_t frame_crc(const struct ntff_frame *frame, const void *payload)
 {
     uint32_t crc =
         crc32_of(0, (const uint8_t *)frame + sizeof frame->crc, sizeof *frame - sizeof frame->crc);
@@ -56,7 +56,7 @@ uint32_t frame_crc(const struct frame *frame, const void *payload)
 
 /* The payload is in the buffer already: one write, so that a killed writer leaves few torn
  * frames. */
-static void write_frame(struct ntff_writer *writer, struct frame *frame)
+static void write_frame(struct ntff_writer *writer, struct ntff_frame *frame)
 {
     frame->crc = frame_crc(frame, writer->buffer + sizeof *frame);
     memcpy(writer->buffer, frame, sizeof *frame);
@@ -69,7 +69,7 @@ static void write_block(struct ntff_writer *writer, uint8_t type, uint8_t unit)
     struct open_block *block = writer->blocks[type][unit];
     if (!block || block->count == 0)
         return;
-    struct frame frame = {.kind = FRAME_NOTIFICATIONS,
+    struct ntff_frame frame = {.kind = FRAME_NOTIFICATIONS,
                           .type = type,
                           .unit = unit,
                           .count = block->count,
@@ -137,7 +137,7 @@ struct ntff_writer *ntff_create(const char *path, const struct ntff_header *head
 static void write_neff(struct ntff_writer *writer, const struct ntff_neff *neff)
 {
     struct frame_neff payload = {0};
-    struct frame frame = {.kind = FRAME_NEFF, .payload_bytes = sizeof payload};
+    struct ntff_frame frame = {.kind = FRAME_NEFF, .payload_bytes = sizeof payload};
     memcpy(payload.uuid, neff->uuid, sizeof payload.uuid);
     memcpy(payload.name, neff->name, strnlen(neff->name, sizeof payload.name));
     memcpy(writer->buffer + sizeof frame, &payload, sizeof payload);
@@ -190,7 +190,7 @@ void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution
     const struct frame_execution payload = {execution->index,       execution->status,
                                             execution->start_ns,    execution->end_ns,
                                             execution->start_ticks, execution->end_ticks};
-    struct frame frame = {.kind = FRAME_EXECUTION,
+    struct ntff_frame frame = {.kind = FRAME_EXECUTION,
                           .payload_bytes = sizeof payload,
                           .execution = execution->index,
                           .neff = writer->neff};
@@ -201,8 +201,8 @@ void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution
 
 static void write_index(struct ntff_writer *writer)
 {
-    struct trailer trailer = {.index_offset = writer->offset};
-    struct frame frame = {.kind = FRAME_INDEX,
+    struct ntff_trailer trailer = {.index_offset = writer->offset};
+    struct ntff_frame frame = {.kind = FRAME_INDEX,
                           .payload_bytes =
                               (uint32_t)(writer->entries.count * sizeof(struct index_entry)),
                           .count = (uint32_t)writer->entries.count};

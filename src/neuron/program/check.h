@@ -22,7 +22,7 @@ bool check_failed(struct check *check, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Bytes that one access pattern touches, relative to the start of its memory. */
-struct extent {
+struct program_extent {
     __int128 first, end;
 };
 

@@ -82,10 +82,10 @@ static uint64_t end_elements(const struct dma_end *end)
 
 /* Bytes that dimensions from `first` on reach, from the end's offset. Steps have 64 bits, sizes 32:
  * five products and the data type's size fit in 128. */
-static struct extent reach_of(const struct dma_end *end, unsigned first)
+static struct program_extent reach_of(const struct dma_end *end, unsigned first)
 {
     int64_t bytes = dtype_bytes((enum dtype)end->dtype);
-    struct extent extent = {end->offset, (__int128)end->offset + bytes};
+    struct program_extent extent = {end->offset, (__int128)end->offset + bytes};
     for (unsigned i = first; i < DMA_DIMENSIONS; i++) {
         __int128 reach = (__int128)end->step[i] * (end->size[i] - 1) * bytes;
         if (reach < 0)
@@ -104,7 +104,7 @@ static bool check_chip_end(struct check *check, const struct dma_end *end, const
         return check_failed(check, "its %s is beyond the %d partitions", name, PARTITIONS);
     if (end->offset_register != NO_REGISTER)
         return check_failed(check, "its %s has a dynamic offset, but is not in HBM", name);
-    struct extent extent = reach_of(end, 1);
+    struct program_extent extent = reach_of(end, 1);
     if (extent.first < 0 || extent.end > limit)
         return check_failed(check, "its %s is beyond the %u bytes of a partition", name, limit);
     return true;
@@ -122,7 +122,7 @@ static bool check_memory_end(struct check *check, const struct dma_end *end, uin
         return check_failed(check, "register %u does not exist", end->offset_register);
     if (end->register_step % dtype_bytes((enum dtype)end->dtype) != 0)
         return check_failed(check, "the step of its %s is not a multiple of its data type", name);
-    struct extent extent = reach_of(end, 0);
+    struct program_extent extent = reach_of(end, 0);
     extent.end += (__int128)(indices - 1) * end->register_step;
     if (extent.first < 0 || extent.end > variable->size)
         return check_failed(check, "its %s is beyond the %" PRIu64 " bytes of %s", name,

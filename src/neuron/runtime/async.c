@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* The caller's tracker, if there is one; false: an invalid handle. */
-static bool attach_tracker(struct request *request, nrta_error_tracker_t *handle)
+static bool attach_tracker(struct runtime_request *request, nrta_error_tracker_t *handle)
 {
     request->errors = handle ? object_get(handle, OBJECT_TRACKER) : NULL;
     return !handle || request->errors;
@@ -24,14 +24,14 @@ static bool attach_tracker(struct request *request, nrta_error_tracker_t *handle
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
 struct tensor_request {
-    struct request request;
+    struct runtime_request request;
     struct tensor *from, *to; /* one of them is NULL for host memory */
     const void *source;
     void *target;
     uint64_t from_offset, to_offset, size;
 };
 
-static NRT_STATUS run_tensor(struct request *request)
+static NRT_STATUS run_tensor(struct runtime_request *request)
 {
     const struct tensor_request *work = (const struct tensor_request *)request;
     if (!work->from)
@@ -41,7 +41,7 @@ static NRT_STATUS run_tensor(struct request *request)
     return tensor_copy(work->from, work->from_offset, work->to, work->to_offset, work->size);
 }
 
-static void release_tensor(struct request *request)
+static void release_tensor(struct runtime_request *request)
 {
     struct tensor_request *work = (struct tensor_request *)request;
     object_put(work->from ? &work->from->object : NULL);
@@ -154,7 +154,7 @@ static NRT_STATUS schedule_execution(nrt_model_t *model, const nrt_tensor_set_t 
     struct vnc *vnc;
     if (queue != 0)
         return status;
-    struct request *request = execution_new(model, input, output, 1, &vnc, &status);
+    struct runtime_request *request = execution_new(model, input, output, 1, &vnc, &status);
     if (!request)
         return status;
     uint64_t id = trace_next_id(), number = 0;

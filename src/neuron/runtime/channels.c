@@ -40,15 +40,15 @@ static ARRAY(struct waiting) inbox;
 
 static void message_destroy(struct object *object)
 {
-    struct message *message = (struct message *)object;
+    struct channel_message *message = (struct channel_message *)object;
     view_put(&message->view);
     object_put(message->tensor ? &message->tensor->object : NULL);
     free(message->bytes);
 }
 
-struct message *message_new(struct tensor *tensor, int core)
+struct channel_message *message_new(struct tensor *tensor, int core)
 {
-    struct message *message = object_new(OBJECT_REQUEST, sizeof *message, message_destroy);
+    struct channel_message *message = object_new(OBJECT_REQUEST, sizeof *message, message_destroy);
     message->tensor = tensor;
     if (tensor)
         message->view = tensor_view(tensor);
@@ -57,7 +57,7 @@ struct message *message_new(struct tensor *tensor, int core)
 }
 
 /* Ends a request; puts the channel's reference. */
-static void message_finish(struct message *message, size_t size, bool failed)
+static void message_finish(struct channel_message *message, size_t size, bool failed)
 {
     message->is_done = true;
     message->has_failed = failed;
@@ -67,9 +67,9 @@ static void message_finish(struct message *message, size_t size, bool failed)
     object_put(&message->object);
 }
 
-static struct message *take_first(struct channel *channel, int side)
+static struct channel_message *take_first(struct channel *channel, int side)
 {
-    struct message *message = channel->first[side];
+    struct channel_message *message = channel->first[side];
     channel->first[side] = message->next;
     if (!channel->first[side])
         channel->last[side] = &channel->first[side];
@@ -94,8 +94,8 @@ static void meet(struct channel *channel)
     while (channel->first[SENDER] && channel->first[RECEIVER] &&
            storage_try_copy(channel->first[RECEIVER]->view.storage,
                             channel->first[SENDER]->view.storage)) {
-        struct message *from = take_first(channel, SENDER);
-        struct message *to = take_first(channel, RECEIVER);
+        struct channel_message *from = take_first(channel, SENDER);
+        struct channel_message *to = take_first(channel, RECEIVER);
         size_t size = from->part.size < to->part.size ? from->part.size : to->part.size;
         memmove(to->part.data, from->part.data, size);
         storage_end_copy(to->view.storage, from->view.storage);
@@ -106,7 +106,7 @@ static void meet(struct channel *channel)
     }
 }
 
-void channel_add(struct channel *channel, int side, struct message *message)
+void channel_add(struct channel *channel, int side, struct channel_message *message)
 {
     object_reference(&message->object);
     *channel->last[side] = message;
@@ -231,7 +231,7 @@ static void sweep(struct peers *peers)
 
 /* ---- Other processes ----------------------------------------------------------------------- */
 
-void channel_send(struct peers *peers, struct channel *channel, struct message *message)
+void channel_send(struct peers *peers, struct channel *channel, struct channel_message *message)
 {
     channels_progress(peers); /* the opening comes first */
     pthread_mutex_lock(&send_lock);
@@ -272,7 +272,7 @@ static bool take_send(struct channel *channel, const struct peers_note *note, ui
 {
     if (!channel->is_open[SENDER] || channel->queued >= 2 * PENDING_MAX)
         return false;
-    struct message *message = message_new(NULL, -1);
+    struct channel_message *message = message_new(NULL, -1);
     message->bytes = bytes;
     message->part = (struct view){.data = bytes, .size = note->size};
     if (channel->was_open[RECEIVER] && !channel->is_open[RECEIVER])

@@ -10,9 +10,9 @@
 
 enum { COMMUNICATORS_MAX = 64, PENDING_MAX = 128, SENDER = 0, RECEIVER = 1 };
 
-struct message { /* nrt_async_sendrecv_request_t */
+struct channel_message { /* nrt_async_sendrecv_request_t */
     struct object object;
-    struct message *next;
+    struct channel_message *next;
     struct tensor *tensor; /* NULL: bytes of another process */
     uint8_t *bytes;
     struct view view, part;
@@ -26,7 +26,7 @@ struct channel {
     unsigned references;
     int cores[2]; /* of sender and receiver: indices, of remote channels numbers on machines */
     bool is_open[2], was_open[2];
-    struct message *first[2], **last[2]; /* references */
+    struct channel_message *first[2], **last[2]; /* references */
     unsigned queued;
     /* One side is in another process. */
     bool is_remote;
@@ -36,7 +36,7 @@ struct channel {
 extern pthread_mutex_t channels_lock;
 extern int channels_pending[CORES_MAX]; /* requests of each core; with the lock held */
 
-struct message *message_new(struct tensor *tensor, int core);
+struct channel_message *message_new(struct tensor *tensor, int core);
 
 /* With the lock held. */
 
@@ -47,12 +47,12 @@ struct channel *channel_join_remote(int side, uint32_t link, int sender, int rec
 /* Messages that will never be answered end as failures. */
 void channel_leave(struct channel *channel, int side);
 /* A request; the channel takes a reference. */
-void channel_add(struct channel *channel, int side, struct message *message);
+void channel_add(struct channel *channel, int side, struct channel_message *message);
 
 /* Without the lock. */
 
 /* A request to send to another process; the caller has begun a copy of its tensor. */
-void channel_send(struct peers *peers, struct channel *channel, struct message *message);
+void channel_send(struct peers *peers, struct channel *channel, struct channel_message *message);
 /* Takes messages that arrived from other processes, and sends those that wait. Ends requests to
  * processes that are gone. Without other processes: only messages that wait for executions. */
 void channels_progress(struct peers *peers);

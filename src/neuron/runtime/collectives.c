@@ -109,7 +109,7 @@ struct cc { /* nrt_cc_context_t */
 };
 
 struct cc_request {
-    struct request request;
+    struct runtime_request request;
     struct cc *cc;
 };
 
@@ -258,7 +258,7 @@ static bool exchange_tensor(const struct cc *cc, struct rank *rank, size_t index
     return ok;
 }
 
-static NRT_STATUS run(struct request *request)
+static NRT_STATUS run(struct runtime_request *request)
 {
     const struct cc *cc = ((struct cc_request *)request)->cc;
     struct rank rank = {.world = world_get(cc->world_size, WORLD_QUEUE),
@@ -279,7 +279,7 @@ static NRT_STATUS run(struct request *request)
     return ok ? NRT_SUCCESS : NRT_EXEC_HW_ERR_COLLECTIVES;
 }
 
-static void release(struct request *request)
+static void release(struct runtime_request *request)
 {
     struct cc_request *work = (struct cc_request *)request;
     object_put(&work->cc->object);

@@ -27,7 +27,7 @@ struct transfer {
 /* The caller's buffer may be memory of the tensor, by nrt_tensor_get_va or an attached buffer. */
 static void move(const struct view *part, const struct transfer *transfer)
 {
-    static const enum event_type types[] = {
+    static const enum runtime_event types[] = {
         [READ] = EVENT_dmem_buf_copyout, [WRITE] = EVENT_dmem_buf_copyin};
     uint64_t id = 0;
     if (part->vnc && transfer->direction != FILL) {
@@ -62,7 +62,7 @@ static NRT_STATUS run(struct tensor *tensor, const struct transfer *transfer)
 
 /* With the events of a call around it. */
 static NRT_STATUS run_call(const nrt_tensor_t *handle, const struct transfer *transfer,
-                           enum event_type type)
+                           enum runtime_event type)
 {
     if (transfer->direction != FILL && !transfer->to && !transfer->from)
         return NRT_INVALID;
@@ -130,7 +130,7 @@ static NRT_STATUS check_batch(const nrt_tensor_batch_t *batch)
 static NRT_STATUS run_batch(const nrt_tensor_batch_t *batch, enum direction direction,
                             bool is_unsafe)
 {
-    static const enum event_type types[] = {
+    static const enum runtime_event types[] = {
         [READ] = EVENT_nrt_tensor_read, [WRITE] = EVENT_nrt_tensor_write};
     NRT_STATUS status = NRT_SUCCESS;
     for (uint32_t i = 0; i < batch->num_ops && status == NRT_SUCCESS; i++) {

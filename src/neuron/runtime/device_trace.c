@@ -51,7 +51,7 @@ void device_trace_notify(struct device_trace *trace, const struct notification *
 }
 
 /* An interval of the device; times are the host's. */
-static void emit(const struct device_trace *trace, enum event_type type, int64_t start_ns,
+static void emit(const struct device_trace *trace, enum runtime_event type, int64_t start_ns,
                  int64_t end_ns, struct kymo_arg first, struct kymo_arg second)
 {
     const struct vnc *vnc = trace->model->vnc;
@@ -68,7 +68,7 @@ static void emit_error(const struct device_trace *trace, const struct core_resul
                        int64_t end_ns)
 {
     const struct vnc *vnc = trace->model->vnc;
-    enum event_type type =
+    enum runtime_event type =
         result->status == NRT_EXEC_COMPLETED_WITH_NUM_ERR ? EVENT_numerical_err : EVENT_hw_notify;
     trace_event_at(type, vnc->index, TRACE_POINT, 0, end_ns, kymo_uint("exec_id", trace->execution),
                    kymo_uint("status", result->status),

@@ -22,7 +22,7 @@ struct binding { /* of one input or output */
 };
 
 struct execution {
-    struct request request;
+    struct runtime_request request;
     struct model *model;
     struct binding *bindings;
     uint32_t repeat;
@@ -316,7 +316,7 @@ static void switch_model(struct execution *execution)
 }
 
 /* On the core's thread. */
-static NRT_STATUS run(struct request *request)
+static NRT_STATUS run(struct runtime_request *request)
 {
     struct execution *execution = (struct execution *)request;
     struct model *model = execution->model;
@@ -346,7 +346,7 @@ static NRT_STATUS run(struct request *request)
     return status;
 }
 
-static void release(struct request *request)
+static void release(struct runtime_request *request)
 {
     struct execution *execution = (struct execution *)request;
     if (execution->bindings)
@@ -377,7 +377,7 @@ static struct execution *make(struct model *model, uint32_t repeat)
 
 /* Holds references to model and tensors until it is released, so that the program may free its
  * handles at once. */
-struct request *execution_new(const nrt_model_t *handle, const nrt_tensor_set_t *inputs,
+struct runtime_request *execution_new(const nrt_model_t *handle, const nrt_tensor_set_t *inputs,
                               const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
                               NRT_STATUS *status)
 {
@@ -406,7 +406,7 @@ struct request *execution_new(const nrt_model_t *handle, const nrt_tensor_set_t 
     return execution ? &execution->request : NULL;
 }
 
-void execution_set_scheduled(struct request *request)
+void execution_set_scheduled(struct runtime_request *request)
 {
     ((struct execution *)request)->is_scheduled = true;
 }
@@ -420,7 +420,7 @@ static NRT_STATUS execute(const nrt_model_t *handle, const nrt_tensor_set_t *inp
         return NRT_INVALID;
     NRT_STATUS status;
     struct vnc *vnc;
-    struct request *request =
+    struct runtime_request *request =
         execution_new(handle, inputs, outputs, (uint32_t)repeat, &vnc, &status);
     if (!request)
         return status;

@@ -10,12 +10,12 @@
 
 /* A request for the COMPUTE queue of the model's core, which holds everything it needs; NULL:
  * *status says why. */
-struct request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *inputs,
+struct runtime_request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *inputs,
                               const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
                               NRT_STATUS *status);
 
 /* Before it is submitted: its end is reported to the callback below. */
-void execution_set_scheduled(struct request *request);
+void execution_set_scheduled(struct runtime_request *request);
 
 /* Ends executions that run and those that begin; for nrt_close. nrt_init turns it off. */
 void execute_cancel(bool is_on);

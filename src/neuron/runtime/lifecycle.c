@@ -53,7 +53,7 @@ static void close_vnc(struct vnc *vnc)
     execute_close(vnc);
 }
 
-static bool take_cores(struct settings *from)
+static bool take_cores(struct runtime_settings *from)
 {
     struct error err;
     char line[ERROR_LINE_SIZE];
@@ -88,7 +88,7 @@ static NRT_STATUS init(nrt_framework_type_t framework)
                              : "nrt_init was called twice");
         return NRT_FAILURE;
     }
-    struct settings read;
+    struct runtime_settings read;
     if (!settings_read(&read))
         return NRT_INVALID;
     if (!take_cores(&read))
@@ -193,7 +193,7 @@ NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info
 /* Before nrt_init, as the variables say. */
 static NRT_STATUS counts(uint32_t *total, uint32_t *visible)
 {
-    struct settings read;
+    struct runtime_settings read;
     if (!total && !visible)
         return NRT_INVALID;
     if (runtime_enter() == NRT_SUCCESS) {

@@ -26,7 +26,7 @@ struct stack {
 static struct stack *stacks;
 static uint32_t stack_count, stacks_per_chip;
 
-void stacks_open(const struct settings *from)
+void stacks_open(const struct runtime_settings *from)
 {
     const struct core_hardware *core = from->instance->core;
     stacks_per_chip = core->stacks_per_chip;

@@ -255,7 +255,7 @@ static NRT_STATUS load(const struct load *load, struct model *model)
  * last, so that nobody sees half a model. */
 static NRT_STATUS load_call(const struct load *call, nrt_model_t **result)
 {
-    enum event_type type = call->collectives ? EVENT_nrt_load_collectives : EVENT_nrt_load;
+    enum runtime_event type = call->collectives ? EVENT_nrt_load_collectives : EVENT_nrt_load;
     if (!call->bytes || call->size == 0 || !result || call->rank >= call->rank_count)
         return NRT_INVALID;
     if ((call->vnc != -1 && !vnc_at(call->vnc)) || call->vnc_count < -1 || call->vnc_count > 1)

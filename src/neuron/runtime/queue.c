@@ -47,7 +47,7 @@ static void signal_events(struct queue *queue)
     }
 }
 
-static void complete(struct queue *queue, struct request *request, NRT_STATUS status)
+static void complete(struct queue *queue, struct runtime_request *request, NRT_STATUS status)
 {
     if (status != NRT_SUCCESS && request->errors)
         tracker_add(request->errors, (uint64_t)queue->id << 48 | request->number, status);
@@ -73,7 +73,7 @@ static void *serve(void *argument)
     for (;;) {
         while (!queue->first && !queue->stops)
             pthread_cond_wait(&queue->work, &queue->lock);
-        struct request *request = queue->first;
+        struct runtime_request *request = queue->first;
         if (!request)
             break;
         queue->first = request->next;
@@ -121,7 +121,7 @@ void queue_close(struct queue *queue)
 }
 
 /* With the lock held. */
-static NRT_STATUS append(struct queue *queue, struct request *request)
+static NRT_STATUS append(struct queue *queue, struct runtime_request *request)
 {
     if (queue->stops)
         return NRT_CLOSED;
@@ -138,7 +138,7 @@ static NRT_STATUS append(struct queue *queue, struct request *request)
     return NRT_SUCCESS;
 }
 
-NRT_STATUS queue_submit(struct queue *queue, struct request *request, uint64_t *sequence)
+NRT_STATUS queue_submit(struct queue *queue, struct runtime_request *request, uint64_t *sequence)
 {
     pthread_mutex_lock(&queue->lock);
     NRT_STATUS status = queue->waiting >= QUEUE_DEPTH ? NRT_QUEUE_FULL : append(queue, request);
@@ -148,7 +148,7 @@ NRT_STATUS queue_submit(struct queue *queue, struct request *request, uint64_t *
     return status;
 }
 
-NRT_STATUS queue_run(struct queue *queue, struct request *request)
+NRT_STATUS queue_run(struct queue *queue, struct runtime_request *request)
 {
     request->is_waited = true;
     pthread_mutex_lock(&queue->lock);

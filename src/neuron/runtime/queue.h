@@ -14,10 +14,10 @@ enum { QUEUE_DEPTH = 64 };
 
 struct tracker; /* nrta_error_tracker_t */
 
-struct request {
-    struct request *next;
-    NRT_STATUS (*run)(struct request *request); /* on the queue's thread */
-    void (*release)(struct request *request);   /* after completion; not if someone waits */
+struct runtime_request {
+    struct runtime_request *next;
+    NRT_STATUS (*run)(struct runtime_request *request); /* on the queue's thread */
+    void (*release)(struct runtime_request *request);   /* after completion; not if someone waits */
     struct tracker *errors;                     /* a reference, or NULL */
     uint64_t number;
     NRT_STATUS status;
@@ -28,7 +28,7 @@ struct queue_event;
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    struct request *first, **last;
+    struct runtime_request *first, **last;
     uint32_t waiting; /* accepted, not complete */
     uint64_t submitted, completed;
     struct queue_event *events; /* descriptors to signal */
@@ -43,9 +43,9 @@ void queue_open(struct queue *queue, uint16_t id);
 void queue_close(struct queue *queue);
 /* NRT_QUEUE_FULL when QUEUE_DEPTH requests wait. *sequence may be NULL. On failure the caller keeps
  * the request. */
-NRT_STATUS queue_submit(struct queue *queue, struct request *request, uint64_t *sequence);
+NRT_STATUS queue_submit(struct queue *queue, struct runtime_request *request, uint64_t *sequence);
 /* Waits for room, then for completion; returns its status. The caller keeps the request. */
-NRT_STATUS queue_run(struct queue *queue, struct request *request);
+NRT_STATUS queue_run(struct queue *queue, struct runtime_request *request);
 /* Waits for what was submitted so far. */
 void queue_drain(struct queue *queue);
 bool queue_is_idle(struct queue *queue);

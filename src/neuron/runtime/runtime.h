@@ -19,7 +19,7 @@
 
 enum { CORES_MAX = 128, LOGICAL_MAX = 2 };
 
-struct settings {
+struct runtime_settings {
     const struct instance_hardware *instance;
     uint32_t logical_size;  /* physical cores of a logical one */
     uint32_t total;         /* logical cores of the machine */
@@ -36,7 +36,7 @@ struct settings {
     char job_key[128], node[64];
 };
 /* False after a message when a variable cannot be read. */
-bool settings_read(struct settings *settings);
+bool settings_read(struct runtime_settings *settings);
 
 /* ---- Log: NEURON_RT_LOG_LEVEL and NEURON_RT_LOG_LOCATION ------------------------------------- */
 
@@ -63,7 +63,7 @@ size_t stack_size(const struct stack *stack);
 uint32_t stack_index(const struct stack *stack);
 /* Whether the bytes lie in memory that is allocated on a device. */
 bool stacks_contain(uintptr_t address, size_t size);
-void stacks_open(const struct settings *settings);
+void stacks_open(const struct runtime_settings *settings);
 void stacks_close(void);
 
 /* ---- Logical cores ----------------------------------------------------------------------------
@@ -85,7 +85,7 @@ struct vnc {
     uint64_t last_model;
 };
 
-extern struct settings settings;
+extern struct runtime_settings settings;
 extern struct vnc vncs[CORES_MAX];
 /* NULL when there is no such core. */
 struct vnc *vnc_at(int64_t index);

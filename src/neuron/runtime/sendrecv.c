@@ -97,7 +97,7 @@ static void progress(void)
 
 /* Waiting for executions must not happen with channels_lock held: a copy is begun before it is
  * taken, and data to other processes is sent after it is released. */
-static NRT_STATUS submit(struct comm *comm, struct message *message,
+static NRT_STATUS submit(struct comm *comm, struct channel_message *message,
                          nrt_async_sendrecv_request_t **request)
 {
     bool is_sent = comm->peer_ip && comm->side == SENDER;
@@ -143,7 +143,7 @@ static NRT_STATUS post(nrt_tensor_t *tensor, size_t offset, size_t length,
         return NRT_INVALID_HANDLE;
     }
     progress();
-    struct message *message = message_new(object, comm->core);
+    struct channel_message *message = message_new(object, comm->core);
     NRT_STATUS status = NRT_INVALID;
     if (comm->side == side && length > 0 &&
         view_part(&message->view, offset, length, &message->part))
@@ -174,7 +174,7 @@ static NRT_STATUS test_request(nrt_async_sendrecv_request_t *handle, bool *done,
     if (!done)
         return NRT_INVALID;
     progress();
-    struct message *message = object_get(handle, OBJECT_REQUEST);
+    struct channel_message *message = object_get(handle, OBJECT_REQUEST);
     if (!message)
         return NRT_INVALID_HANDLE;
     pthread_mutex_lock(&channels_lock);

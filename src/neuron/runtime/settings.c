@@ -39,7 +39,7 @@ static bool read_number(const char *name, uint64_t max, uint64_t *number)
     return true;
 }
 
-static bool read_instance(struct settings *to)
+static bool read_instance(struct runtime_settings *to)
 {
     static const char name[] = "KYMO_NEURON_INSTANCE";
     const char *value = variable(name);
@@ -50,7 +50,7 @@ static bool read_instance(struct settings *to)
     return to->instance;
 }
 
-static bool read_logical_size(struct settings *to)
+static bool read_logical_size(struct runtime_settings *to)
 {
     static const char *const names[] = {"NEURON_RT_VIRTUAL_CORE_SIZE", "NEURON_LOGICAL_NC_CONFIG"};
     uint64_t size = to->instance->logical_cores;
@@ -67,7 +67,7 @@ static bool read_logical_size(struct settings *to)
     return true;
 }
 
-static bool read_cores(struct settings *to)
+static bool read_cores(struct runtime_settings *to)
 {
     static const char visible[] = "NEURON_RT_VISIBLE_CORES";
     const char *text = variable(visible);
@@ -87,7 +87,7 @@ static bool read_cores(struct settings *to)
 }
 
 /* The cores of all processes of a job, including this one's. */
-static bool read_job_cores(struct settings *to)
+static bool read_job_cores(struct runtime_settings *to)
 {
     static const char name[] = "KYMO_NEURON_JOB_CORES";
     const char *text = variable(name);
@@ -114,7 +114,7 @@ static bool read_text(const char *name, char *to, size_t size)
     return true;
 }
 
-static bool read_ranks(struct settings *to)
+static bool read_ranks(struct runtime_settings *to)
 {
     static const char node[] = "KYMO_NEURON_NODE", allowed[] = "abcdefghijklmnopqrstuvwxyz"
                                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -130,10 +130,10 @@ static bool read_ranks(struct settings *to)
     return true;
 }
 
-bool settings_read(struct settings *to)
+bool settings_read(struct runtime_settings *to)
 {
     enum { DEFAULT_TIMEOUT_S = 600 };
-    *to = (struct settings){.timeout_s = DEFAULT_TIMEOUT_S};
+    *to = (struct runtime_settings){.timeout_s = DEFAULT_TIMEOUT_S};
     const char *verbosity = variable("NEURON_RT_NUMERICAL_ERRORS_VERBOSITY");
     const char *compute = variable("KYMO_NEURON_COMPUTE");
     to->compute = !compute || strcmp(compute, "0") != 0;

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-struct settings settings;
+struct runtime_settings settings;
 struct vnc vncs[CORES_MAX];
 struct lifecycle lifecycle = {.lock_file = -1};
 pthread_mutex_t lifecycle_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -55,7 +55,7 @@ static bool reads_result(const struct engine_state *engine, const struct instruc
         const struct operand *source = &instruction->src[i];
         if (source->memory != engine->written.memory)
             continue;
-        struct extent extent = operand_extent(source);
+        struct core_extent extent = operand_extent(source);
         if (extents_meet(&extent, &engine->written))
             return true;
     }

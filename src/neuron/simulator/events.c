@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-static inline bool is_before(const struct event *a, const struct event *b)
+static inline bool is_before(const struct core_event *a, const struct core_event *b)
 {
     return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
@@ -14,13 +14,13 @@ void events_push(struct event_queue *queue, uint64_t time, enum event_kind kind,
                  uint32_t number, uint32_t iteration)
 {
     array_reserve(queue, queue->count + 1);
-    struct event event = {.time = time,
+    struct core_event event = {.time = time,
                           .order = queue->pushed++ << 16 | unit << 8 | kind,
                           .number = number,
                           .iteration = iteration};
     size_t at = queue->count++;
     for (; at > 0; at = (at - 1) / 2) {
-        const struct event *parent = &queue->items[(at - 1) / 2];
+        const struct core_event *parent = &queue->items[(at - 1) / 2];
         if (!is_before(&event, parent))
             break;
         queue->items[at] = *parent;
@@ -28,9 +28,9 @@ void events_push(struct event_queue *queue, uint64_t time, enum event_kind kind,
     queue->items[at] = event;
 }
 
-struct event events_pop(struct event_queue *queue)
+struct core_event events_pop(struct event_queue *queue)
 {
-    struct event first = queue->items[0], last = queue->items[--queue->count];
+    struct core_event first = queue->items[0], last = queue->items[--queue->count];
     size_t at = 0;
     for (size_t child = 1; child < queue->count; child = 2 * at + 1) {
         if (child + 1 < queue->count && is_before(&queue->items[child + 1], &queue->items[child]))

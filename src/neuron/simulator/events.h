@@ -19,24 +19,24 @@ enum event_kind {
     EVENT_THROTTLE, /* the end of a window in which the Tensor engine's use is measured */
 };
 
-struct event {
+struct core_event {
     uint64_t time;
     uint64_t order; /* a counter, the kind in the lowest byte, the unit in the next */
     uint32_t number, iteration;
 };
 
 struct event_queue {
-    struct event *items;
+    struct core_event *items;
     size_t count, capacity;
     uint64_t pushed;
 };
 
-static inline enum event_kind event_kind(const struct event *event)
+static inline enum event_kind event_kind(const struct core_event *event)
 {
     return (enum event_kind)(event->order & 255);
 }
 
-static inline unsigned event_unit(const struct event *event)
+static inline unsigned event_unit(const struct core_event *event)
 {
     return (unsigned)(event->order >> 8) & 255;
 }
@@ -44,7 +44,7 @@ static inline unsigned event_unit(const struct event *event)
 void events_push(struct event_queue *queue, uint64_t time, enum event_kind kind, unsigned unit,
                  uint32_t number, uint32_t iteration);
 /* The queue is not empty. */
-struct event events_pop(struct event_queue *queue);
+struct core_event events_pop(struct event_queue *queue);
 void events_clear(struct event_queue *queue);
 void events_free(struct event_queue *queue);
 

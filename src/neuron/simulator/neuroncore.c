@@ -81,7 +81,7 @@ static void prepare(struct core *core, const struct core_run *run, struct core_r
 }
 
 /* A switch without a default, so that the compiler reports an event kind without a case. */
-static void dispatch(struct core *core, const struct event *event)
+static void dispatch(struct core *core, const struct core_event *event)
 {
     unsigned unit = event_unit(event);
     switch (event_kind(event)) {
@@ -146,7 +146,7 @@ static void loop(struct core *core)
 {
     uint64_t limit = core->run->timeout_ticks ? core->run->timeout_ticks : UINT64_MAX;
     for (uint32_t count = 0; core->events.count > 0 && !core->is_stopped; count++) {
-        struct event event = events_pop(&core->events);
+        struct core_event event = events_pop(&core->events);
         if (event_kind(&event) == EVENT_THROTTLE && core->events.count == 0)
             continue; /* no other events are left */
         if (event.time > limit) {

@@ -25,7 +25,7 @@ enum run_status {
 };
 
 /* The bytes an instruction wrote, as far as a later one of its engine can depend on them. */
-struct extent {
+struct core_extent {
     uint8_t memory, partition, partitions;
     uint32_t begin, end; /* bytes of a partition */
 };
@@ -51,7 +51,7 @@ struct engine_state {
     bool is_met;            /* the wait of its instruction is over */
     uint64_t last_complete; /* of the instructions issued, except weight loads */
     uint64_t all_complete;  /* of all of them */
-    struct extent written;  /* by the last instruction, until last_complete */
+    struct core_extent written;  /* by the last instruction, until last_complete */
     int64_t registers[REGISTERS];
     struct completion_queue completions[2]; /* of weight loads, of all others */
 };

@@ -123,7 +123,7 @@ struct cost instruction_cost(const struct core *core, enum engine engine,
     }
 }
 
-struct extent operand_extent(const struct operand *operand)
+struct core_extent operand_extent(const struct operand *operand)
 {
     int64_t low = 0, high = 0;
     for (unsigned i = 0; i < 4; i++) {
@@ -132,7 +132,7 @@ struct extent operand_extent(const struct operand *operand)
         high += reach > 0 ? reach : 0;
     }
     int64_t bytes = dtype_bytes(operand->dtype);
-    return (struct extent){.memory = operand->memory,
+    return (struct core_extent){.memory = operand->memory,
                            .partition = operand->partition,
                            .partitions = operand->partitions,
                            .begin = (uint32_t)(operand->offset + low * bytes),

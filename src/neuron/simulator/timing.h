@@ -42,8 +42,8 @@ static inline uint64_t operand_elements(const struct operand *operand)
 {
     return (uint64_t)operand->size[0] * operand->size[1] * operand->size[2] * operand->size[3];
 }
-struct extent operand_extent(const struct operand *operand);
-static inline bool extents_meet(const struct extent *a, const struct extent *b)
+struct core_extent operand_extent(const struct operand *operand);
+static inline bool extents_meet(const struct core_extent *a, const struct core_extent *b)
 {
     return a->memory == b->memory && a->begin < b->end && b->begin < a->end &&
            a->partition < b->partition + b->partitions &&

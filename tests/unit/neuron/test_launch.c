@@ -51,7 +51,7 @@ static void receive(void *context, uint32_t worker, const void *data, size_t siz
 
 static bool run(struct received *received, int mode, struct error *err)
 {
-    const struct launch launch = {.workers = WORKERS,
+    const struct launch_options launch = {.workers = WORKERS,
                                   .core_version = 2,
                                   .logical_size = 1,
                                   .work = work,

@@ -385,7 +385,7 @@ TEST(what_is_behind_missing_bytes_is_found)
             intact += is_hit ? 0 : blocks[i].count;
             if (i + 1 < count && blocks[i].neff != blocks[i + 1].neff)
                 has_neff =
-                    to <= blocks[i + 1].offset - sizeof(struct frame_neff) - sizeof(struct frame) ||
+                    to <= blocks[i + 1].offset - sizeof(struct frame_neff) - sizeof(struct ntff_frame) ||
                     from >= blocks[i + 1].offset;
         }
         assert_int_equal(write(fd, cut, size - (to - from)), size - (to - from));
@@ -413,7 +413,7 @@ TEST(what_is_behind_missing_bytes_is_found)
 TEST(a_file_of_heads_alone_is_searched_in_linear_time)
 {
     enum { HEADS = 200000 };
-    struct frame head = {
+    struct ntff_frame head = {
         .payload_bytes = COLUMNS_MAX_BYTES, .kind = FRAME_NOTIFICATIONS, .count = 1};
     struct scratch_name name = scratch_name(state, "heads.ntff");
     struct error err;

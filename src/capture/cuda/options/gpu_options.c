@@ -29,7 +29,7 @@ static_assert(SAMPLE_INTERVAL + 1 == GPU_KEYS, "one entry for each");
 static const char *const details[] = {"graph", "kernel", "sampled", NULL};
 static const char *const switches[] = {"true", "false", NULL};
 
-const struct gpu_key gpu_keys[GPU_KEYS] = {
+const struct gpu_option_key gpu_keys[GPU_KEYS] = {
     [DETAIL] = {"gpu_detail", "gpu-detail", "KYMO_GPU_DETAIL", "LEVEL",
                 "what to record of CUDA graphs: graph, kernel or sampled[=MS/S], kernels for MS ms "
                 "of every S s (default: kernel)",

@@ -36,7 +36,7 @@ struct gpu_options {
      .nodes = true}
 
 /* What can be set. Except for the first two and the last, names are those of XProf's options. */
-struct gpu_key {
+struct gpu_option_key {
     const char *name;     /* as in XProf */
     const char *flag;     /* the same, as an option of kymo inspect */
     const char *variable; /* KYMO_ and the name in capitals */
@@ -44,7 +44,7 @@ struct gpu_key {
     const char *const *words; /* that the value may be, NULL-terminated; NULL: a number */
 };
 enum { GPU_KEYS = 13 };
-extern const struct gpu_key gpu_keys[GPU_KEYS];
+extern const struct gpu_option_key gpu_keys[GPU_KEYS];
 
 /* The word for a set of hardware counters that suits most programs. */
 #define GPU_USUAL_METRICS "default"

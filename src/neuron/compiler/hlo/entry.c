@@ -58,7 +58,7 @@ static void expand_module(struct expand *expand)
     const struct typed_computation *entry =
         &expand->module->computations.items[expand->module->entry];
     struct arena memory = {0};
-    struct frame frame = {.computation = entry};
+    struct expand_frame frame = {.computation = entry};
     struct value *args = mem_zeroed(entry->parameter_count + 1, sizeof *args), result = {0};
     *array_push(&expand->scopes) = (struct scope){"", "", 0, 0};
     expand->parameter_type = mem_zeroed(entry->parameter_count + 1, sizeof *expand->parameter_type);

@@ -27,7 +27,7 @@ uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, 
                    where, text);
 }
 
-const struct operation *expand_operation(const struct expand *expand,
+const struct expand_operation *expand_operation(const struct expand *expand,
                                          const struct typed_instruction *at)
 {
     if (at->operation < expand->operation_count)
@@ -71,7 +71,7 @@ static void check_type(struct expand *expand, const struct typed_instruction *at
 /* Handles all operations from arrays to one array. The result's type is compared with the file's,
  * so that a wrong builder cannot go unnoticed. */
 static void run_array(struct expand *expand, const struct typed_instruction *at,
-                      const struct operation *operation, struct value *result)
+                      const struct expand_operation *operation, struct value *result)
 {
     ARRAY(uint32_t) args = {0};
     bool ok = at->shape.kind == SHAPE_ARRAY;
@@ -97,7 +97,7 @@ static void run_array(struct expand *expand, const struct typed_instruction *at,
 }
 
 static bool may_run(struct expand *expand, struct typed_instruction *at,
-                    const struct operation *operation)
+                    const struct expand_operation *operation)
 {
     if (++expand->steps > EXPAND_STEPS || expand->ir->nodes.count > EXPAND_NODES)
         expand_fail(expand, at,
@@ -121,7 +121,7 @@ static bool may_run(struct expand *expand, struct typed_instruction *at,
 static void run_instruction(struct expand *expand, struct typed_instruction *at,
                             struct value *result)
 {
-    const struct operation *operation = expand_operation(expand, at);
+    const struct expand_operation *operation = expand_operation(expand, at);
     if (operation)
         at->operation = (uint32_t)(operation - expand->operations);
     if (!may_run(expand, at, operation))
@@ -145,11 +145,11 @@ static void run_instruction(struct expand *expand, struct typed_instruction *at,
 
 /* The values of a frame die with it; only the result is copied to the caller's memory. Instructions
  * the result does not depend on are skipped. */
-bool expand_computation(struct expand *expand, struct frame *frame, const struct value *args,
+bool expand_computation(struct expand *expand, struct expand_frame *frame, const struct value *args,
                         struct value *result, struct arena *memory)
 {
     const struct typed_computation *computation = frame->computation;
-    struct frame *caller = expand->frame;
+    struct expand_frame *caller = expand->frame;
     expand->frame = frame;
     frame->values = mem_zeroed(computation->instructions.count, sizeof *frame->values);
     for (size_t i = 0; i <= computation->root && !expand->ir->failed; i++) {
@@ -196,7 +196,7 @@ static bool call(struct expand *expand, const struct typed_instruction *at, uint
     }
     if (expand->ir->failed)
         return false;
-    struct frame frame = {
+    struct expand_frame frame = {
         .computation = computation, .lift = lift, .scope = expand_scope(expand, at)};
     expand->depth++;
     bool ok = expand_computation(expand, &frame, args, result, &expand->frame->memory);

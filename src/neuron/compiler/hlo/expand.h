@@ -22,7 +22,7 @@ struct value {
 };
 
 /* A computation being evaluated. */
-struct frame {
+struct expand_frame {
     const struct typed_computation *computation;
     struct value *values;       /* of each instruction */
     const struct ir_type *lift; /* NULL, or what each scalar is a tensor of: for computations that
@@ -40,9 +40,9 @@ struct scope {
 struct expand {
     struct ir *ir;
     struct typed_module *module;
-    const struct operation *operations; /* expand_operations */
+    const struct expand_operation *operations; /* expand_operations */
     uint32_t operation_count;
-    struct frame *frame;
+    struct expand_frame *frame;
     uint32_t depth;
     uint64_t steps;
     bool is_explained; /* the error names its instruction */
@@ -59,7 +59,7 @@ typedef uint32_t expand_array(struct expand *expand, const struct typed_instruct
                               const uint32_t *args);
 typedef void expand_value(struct expand *expand, const struct typed_instruction *at,
                           struct value *result);
-struct operation {
+struct expand_operation {
     const char *opcode;
     uint16_t least, most; /* operands */
     bool is_of_elements;  /* can be applied to tensors where its operands are scalars */
@@ -67,16 +67,16 @@ struct operation {
     expand_array *array;  /* of arrays, with one array as the result; else */
     expand_value *value;
 };
-extern const struct operation expand_operations[];
+extern const struct expand_operation expand_operations[];
 extern const uint32_t expand_operation_count;
 
 /* Fails with the instruction's name and position; returns IR_NONE. */
 uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
-const struct operation *expand_operation(const struct expand *expand,
+const struct expand_operation *expand_operation(const struct expand *expand,
                                          const struct typed_instruction *at);
 /* Evaluates the frame's computation; the results are in `memory`. */
-bool expand_computation(struct expand *expand, struct frame *frame, const struct value *args,
+bool expand_computation(struct expand *expand, struct expand_frame *frame, const struct value *args,
                         struct value *result, struct arena *memory);
 
 struct value expand_operand(const struct expand *expand, const struct typed_instruction *at,

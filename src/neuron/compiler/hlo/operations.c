@@ -11,7 +11,7 @@
 #define VALUE(opcode, least, most, function)    {opcode, least, most, false, 0, NULL, function}
 #define SCALARS(opcode, least, most, function)  {opcode, least, most, true, 0, NULL, function}
 
-const struct operation expand_operations[] = {
+const struct expand_operation expand_operations[] = {
     UNARY("exponential", FUNCTION_EXP),
     UNARY("exponential-minus-one", FUNCTION_EXPM1),
     UNARY("log", FUNCTION_LOG),

@@ -17,7 +17,7 @@ enum alu expand_monoid(const struct expand *expand, uint32_t callee)
     const uint32_t *parameters = computation->parameters;
     if (!(a == parameters[0] && b == parameters[1]) && !(a == parameters[1] && b == parameters[0]))
         return ALU_NONE;
-    const struct operation *operation = expand_operation(expand, root);
+    const struct expand_operation *operation = expand_operation(expand, root);
     if (!operation || operation->array != expand_binary)
         return ALU_NONE;
     enum alu alu = operation->detail;

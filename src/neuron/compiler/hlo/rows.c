@@ -13,7 +13,7 @@ enum {
 };
 
 /* Indices as [batch.., components]. */
-static bool order_indices(struct ir *ir, struct rows *rows)
+static bool order_indices(struct ir *ir, struct expand_rows *rows)
 {
     struct ir_type type = *ir_type_of(ir, rows->indices);
     uint8_t order[IR_RANK];
@@ -43,7 +43,7 @@ static bool order_indices(struct ir *ir, struct rows *rows)
     return true;
 }
 
-static uint32_t component(struct ir *ir, const struct rows *rows, uint32_t which)
+static uint32_t component(struct ir *ir, const struct expand_rows *rows, uint32_t which)
 {
     struct ir_type type = *ir_type_of(ir, rows->indices);
     int64_t start[IR_RANK] = {0}, step[IR_RANK];
@@ -66,7 +66,7 @@ static uint32_t with_integer(struct ir *ir, enum alu alu, uint32_t value, int64_
 }
 
 /* Each index, clamped so that its window lies inside, and whether it was inside before. */
-static void clamp_indices(struct ir *ir, struct rows *rows, bool wants_inside)
+static void clamp_indices(struct ir *ir, struct expand_rows *rows, bool wants_inside)
 {
     rows->inside = IR_NONE;
     for (uint32_t i = 0; i < rows->map_count && !ir->failed; i++) {
@@ -85,7 +85,7 @@ static void clamp_indices(struct ir *ir, struct rows *rows, bool wants_inside)
     }
 }
 
-static bool sizes_fit(struct rows *rows)
+static bool sizes_fit(struct expand_rows *rows)
 {
     const struct ir_type *table = &rows->table;
     uint32_t named = 0, windows = 0;
@@ -110,7 +110,7 @@ static bool sizes_fit(struct rows *rows)
 }
 
 /* Which dimensions make a row's number, and where each is found. */
-static bool split_dimensions(struct rows *rows)
+static bool split_dimensions(struct expand_rows *rows)
 {
     uint64_t count = 1, size = 1;
     uint32_t used = 0;
@@ -145,7 +145,7 @@ static bool split_dimensions(struct rows *rows)
     return count <= INT32_MAX && size <= UINT32_MAX;
 }
 
-bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct rows *rows,
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct expand_rows *rows,
                   bool wants_inside)
 {
     for (uint32_t i = 0; i < IR_RANK; i++)
@@ -158,13 +158,13 @@ bool rows_prepare(struct expand *expand, const struct typed_instruction *at, str
     return !expand->ir->failed;
 }
 
-uint32_t rows_table(struct ir *ir, const struct rows *rows, uint32_t table)
+uint32_t rows_table(struct ir *ir, const struct expand_rows *rows, uint32_t table)
 {
     const uint32_t size[] = {rows->row_count, rows->row_size};
     return fold_reshape(ir, fold_transpose(ir, table, rows->order), 2, size);
 }
 
-uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table)
+uint32_t rows_back(struct ir *ir, const struct expand_rows *rows, uint32_t table)
 {
     uint32_t size[IR_RANK];
     uint8_t back[IR_RANK];
@@ -177,7 +177,7 @@ uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table)
 
 /* The row's number is the mixed-radix number of its indices, innermost last. Known parts are
  * folded, so that a gather by constants stays constant. */
-uint32_t rows_which(struct ir *ir, const struct rows *rows)
+uint32_t rows_which(struct ir *ir, const struct expand_rows *rows)
 {
     uint32_t sum = ir_integer(ir, rows->numbers, 0);
     uint8_t batch_axes[IR_RANK];
@@ -204,7 +204,7 @@ uint32_t rows_which(struct ir *ir, const struct rows *rows)
     return ir->failed ? IR_NONE : fold_reshape(ir, sum, 1, &count);
 }
 
-uint32_t rows_axes(const struct rows *rows, uint32_t rank, uint8_t *axes)
+uint32_t rows_axes(const struct expand_rows *rows, uint32_t rank, uint8_t *axes)
 {
     uint32_t used = 0, batch = 0, window = 0;
     for (uint32_t i = 0; i < rank; i++) {
@@ -238,7 +238,7 @@ static bool list_of(struct pb_reader in, uint32_t number, uint32_t limit, uint8_
 
 /* Only checks that each list is well-formed; rows_prepare checks that the lists fit together and
  * match the shapes. */
-bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank)
+bool rows_read(struct pb_reader numbers, struct expand_rows *rows, uint32_t other_rank)
 {
     uint8_t dropped[IR_RANK];
     uint32_t count, pairs, rank = rows->table.rank;
@@ -271,7 +271,7 @@ uint32_t expand_gather(struct expand *expand, const struct typed_instruction *at
                        const uint32_t *args)
 {
     struct ir *ir = expand->ir;
-    struct rows rows = {.table = *ir_type_of(ir, args[0]), .indices = args[1]};
+    struct expand_rows rows = {.table = *ir_type_of(ir, args[0]), .indices = args[1]};
     int64_t sizes[IR_RANK];
     uint32_t count, rank = at->shape.type.rank;
     if (!rows_read(hlo_message(at->bytes, HLO_GATHER), &rows, rank) ||

@@ -7,7 +7,7 @@
 
 #include "neuron/compiler/hlo/expand.h"
 
-struct rows {
+struct expand_rows {
     /* From the instruction. */
     struct ir_type table;
     uint32_t indices, vector_axis;
@@ -32,16 +32,16 @@ struct rows {
 
 /* Reads the dimension numbers of a gather or a scatter, which have the same fields; other_rank is
  * that of the result or of the updates. */
-bool rows_read(struct pb_reader numbers, struct rows *rows, uint32_t other_rank);
+bool rows_read(struct pb_reader numbers, struct expand_rows *rows, uint32_t other_rank);
 /* Fails when the numbers do not fit together. */
-bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct rows *rows,
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct expand_rows *rows,
                   bool wants_inside);
 /* [rows, elements] */
-uint32_t rows_table(struct ir *ir, const struct rows *rows, uint32_t table);
-uint32_t rows_back(struct ir *ir, const struct rows *rows, uint32_t table);
+uint32_t rows_table(struct ir *ir, const struct expand_rows *rows, uint32_t table);
+uint32_t rows_back(struct ir *ir, const struct expand_rows *rows, uint32_t table);
 /* Of one dimension. */
-uint32_t rows_which(struct ir *ir, const struct rows *rows);
+uint32_t rows_which(struct ir *ir, const struct expand_rows *rows);
 /* Axes of [batch.., windows.., others..] in the order of the result or the updates. */
-uint32_t rows_axes(const struct rows *rows, uint32_t rank, uint8_t *axes);
+uint32_t rows_axes(const struct expand_rows *rows, uint32_t rank, uint8_t *axes);
 
 #endif

@@ -21,7 +21,7 @@ static enum scatter_kind kind_of(const struct expand *expand, uint32_t callee)
 }
 
 /* Updates as [n, elements]. */
-static uint32_t order_updates(struct ir *ir, const struct rows *rows, uint32_t updates)
+static uint32_t order_updates(struct ir *ir, const struct expand_rows *rows, uint32_t updates)
 {
     struct ir_type type = *ir_type_of(ir, updates);
     uint8_t axes[IR_RANK], order[IR_RANK];
@@ -47,7 +47,7 @@ static uint32_t order_updates(struct ir *ir, const struct rows *rows, uint32_t u
 }
 
 /* One of [batch..] for each row's number. */
-static uint32_t spread_mask(struct ir *ir, const struct rows *rows, uint32_t mask)
+static uint32_t spread_mask(struct ir *ir, const struct expand_rows *rows, uint32_t mask)
 {
     uint8_t axes[IR_RANK];
     for (uint32_t i = 0; i < IR_RANK; i++)
@@ -110,7 +110,7 @@ uint32_t expand_scatter(struct expand *expand, const struct typed_instruction *a
                         const uint32_t *args)
 {
     struct ir *ir = expand->ir;
-    struct rows rows = {.table = *ir_type_of(ir, args[0]), .indices = args[1]};
+    struct expand_rows rows = {.table = *ir_type_of(ir, args[0]), .indices = args[1]};
     struct ir_type updates = *ir_type_of(ir, args[2]);
     enum scatter_kind kind =
         at->callee_count == 1 ? kind_of(expand, at->callees[0]) : SCATTER_OTHER;

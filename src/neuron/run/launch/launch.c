@@ -35,7 +35,7 @@ struct child {
 };
 
 struct crew {
-    const struct launch *launch;
+    const struct launch_options *launch;
     struct child *children;
     struct seats seats;
     uint32_t alive;
@@ -141,7 +141,7 @@ static bool start_child(struct crew *crew, uint32_t worker)
 static void take_frame(struct crew *crew, uint32_t worker, const struct frame *frame,
                        const char *content)
 {
-    const struct launch *launch = crew->launch;
+    const struct launch_options *launch = crew->launch;
     struct error err;
     if (frame->kind == FRAME_DATA) {
         if (launch->receive)
@@ -229,7 +229,7 @@ static void wait_for_all(struct crew *crew)
     mem_free(files);
 }
 
-bool launch_run(const struct launch *launch, struct error *err)
+bool launch_run(const struct launch_options *launch, struct error *err)
 {
     struct crew crew = {.launch = launch};
     if (!seats_take(&crew.seats, launch, err))

@@ -13,7 +13,7 @@ enum launch_result {
     LAUNCH_GAVE_UP, /* because another worker failed, whose error is reported */
 };
 
-struct launch {
+struct launch_options {
     uint32_t workers;      /* on this node */
     uint32_t core_version; /* of the cores that are needed */
     uint32_t logical_size; /* physical cores of a logical one, 0: as the instance has */
@@ -28,7 +28,7 @@ struct launch {
 
 /* Starts the workers and waits for them. When one fails, the others end soon, by themselves or by a
  * signal. err: the first that failed. No worker outlives this process. */
-bool launch_run(const struct launch *launch, struct error *err);
+bool launch_run(const struct launch_options *launch, struct error *err);
 /* In a worker. */
 void launch_send(const void *data, size_t size);
 

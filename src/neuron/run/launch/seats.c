@@ -88,7 +88,7 @@ static bool choose_cores(uint32_t workers, struct cores_row *row, bool *any, str
                      visible ? visible_cores : num_cores, visible ? visible : number);
 }
 
-static bool take_cores(struct seats *seats, const struct launch *launch, struct error *err)
+static bool take_cores(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
     struct cores_machine machine;
     bool any;
@@ -126,7 +126,7 @@ static bool take_port(struct seats *seats, struct error *err)
     return true;
 }
 
-bool seats_take(struct seats *seats, const struct launch *launch, struct error *err)
+bool seats_take(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
     *seats = (struct seats){.lock = -1, .port = -1};
     set_machine(launch->core_version, launch->logical_size);

@@ -15,7 +15,7 @@ struct seats {
 
 /* Reserves cores, and a port unless NEURON_RT_ROOT_COMM_ID is set; sets the variables that workers
  * have in common. */
-bool seats_take(struct seats *seats, const struct launch *launch, struct error *err);
+bool seats_take(struct seats *seats, const struct launch_options *launch, struct error *err);
 /* In the process of a worker: the variables of its own. */
 void seats_enter(const struct seats *seats, uint32_t worker);
 void seats_give_back(struct seats *seats);

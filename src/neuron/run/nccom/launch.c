@@ -59,7 +59,7 @@ static void pin(uint32_t rank)
     sched_setaffinity(0, sizeof set, &set);
 }
 
-static bool run_in_runtime(struct worker *worker)
+static bool run_in_runtime(struct nccom_worker *worker)
 {
     static const char *const types[] = {"cc_exec_barrier", "cc_running"};
     struct library library;
@@ -80,7 +80,7 @@ static bool run_in_runtime(struct worker *worker)
 /* The workers of one node. */
 struct node {
     const struct team *team;
-    struct report *reports; /* of all ranks */
+    struct nccom_report *reports; /* of all ranks */
     double *times_us;
     uint32_t first_rank;
 };
@@ -90,7 +90,7 @@ static enum launch_result work(void *context, uint32_t index, struct error *err)
     const struct node *node = context;
     const struct nccom_case *nccom = node->team->plan->nccom;
     uint32_t rank = node->first_rank + index;
-    struct worker worker = {.team = node->team,
+    struct nccom_worker worker = {.team = node->team,
                             .rank = rank,
                             .report = &node->reports[rank],
                             .times_us = node->times_us + rank * node->team->time_count};
@@ -111,7 +111,7 @@ static bool run_node(void *context, uint32_t number, struct error *err)
     uint32_t workers = nccom->workers / nccom->nodes;
     node.first_rank = number * workers;
     assert(node.team->core.hardware);
-    const struct launch launch = {.workers = workers,
+    const struct launch_options launch = {.workers = workers,
                                   .core_version = node.team->core.hardware->version,
                                   .logical_size = node.team->core.logical_size,
                                   .is_foreign = nccom->library,
@@ -128,7 +128,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool collect(const struct team *team, const struct report *reports, const double *times,
+static bool collect(const struct team *team, const struct nccom_report *reports, const double *times,
                     struct nccom_result *results, struct error *err)
 {
     const struct nccom_case *nccom = team->plan->nccom;
@@ -183,9 +183,9 @@ static bool run_plan(const struct plan *plan, struct nccom_result *results, stru
     const struct nccom_case *nccom = plan->nccom;
     struct team team = {.plan = plan};
     bool ok = make_team(&team, err);
-    size_t report_size = nccom->workers * sizeof(struct report);
+    size_t report_size = nccom->workers * sizeof(struct nccom_report);
     size_t time_size = nccom->workers * team.time_count * sizeof(double) + 1;
-    struct report *reports = ok ? shared_memory(report_size, err) : NULL;
+    struct nccom_report *reports = ok ? shared_memory(report_size, err) : NULL;
     double *times = reports ? shared_memory(time_size, err) : NULL;
     struct node node = {&team, reports, times, 0};
     ok = times &&

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* A failure of all ranks at once, in meeting or in a collective, is caused by another rank. */
-static bool check(struct worker *worker, NRT_STATUS status, const char *what)
+static bool check(struct nccom_worker *worker, NRT_STATUS status, const char *what)
 {
     worker->gave_up = status == NRT_EXEC_HW_ERR_COLLECTIVES;
     return library_check(worker->library, status, what, &worker->error);
@@ -24,7 +24,7 @@ struct buffer {
     char input_name[PLAN_NAME], output_name[PLAN_NAME];
 };
 
-static uint64_t buffer_count(const struct worker *worker)
+static uint64_t buffer_count(const struct nccom_worker *worker)
 {
     const struct plan *plan = worker->team->plan;
     uint64_t count = 0;
@@ -33,7 +33,7 @@ static uint64_t buffer_count(const struct worker *worker)
     return count;
 }
 
-static struct buffer buffer_at(const struct worker *worker, uint64_t index)
+static struct buffer buffer_at(const struct nccom_worker *worker, uint64_t index)
 {
     const struct plan *plan = worker->team->plan;
     uint64_t within = index;
@@ -52,7 +52,7 @@ static struct buffer buffer_at(const struct worker *worker, uint64_t index)
     return buffer;
 }
 
-static bool allocate(struct worker *worker, nrt_tensor_set_t *set, const char *name, uint64_t size,
+static bool allocate(struct nccom_worker *worker, nrt_tensor_set_t *set, const char *name, uint64_t size,
                      nrt_tensor_t **tensor)
 {
     const struct library *library = worker->library;
@@ -63,7 +63,7 @@ static bool allocate(struct worker *worker, nrt_tensor_set_t *set, const char *n
 }
 
 /* Zeros, unless there is something to check. */
-static bool write_input(struct worker *worker, const struct buffer *buffer)
+static bool write_input(struct nccom_worker *worker, const struct buffer *buffer)
 {
     uint64_t size = buffer->data.part->input_bytes;
     uint8_t *data = mem_zeroed(1, size);
@@ -75,7 +75,7 @@ static bool write_input(struct worker *worker, const struct buffer *buffer)
     return ok;
 }
 
-static bool make_buffers(struct worker *worker)
+static bool make_buffers(struct nccom_worker *worker)
 {
     const struct library *library = worker->library;
     uint64_t count = buffer_count(worker);
@@ -97,7 +97,7 @@ static bool make_buffers(struct worker *worker)
 
 /* ---- Checking ------------------------------------------------------------------------------ */
 
-static void save(const struct worker *worker, const char *what, const uint8_t *data, uint64_t size)
+static void save(const struct nccom_worker *worker, const char *what, const uint8_t *data, uint64_t size)
 {
     const char *log = worker->team->plan->nccom->log;
     size_t stem = strlen(log) - (text_ends(text_of(log), TEXT(".log")) ? 4 : 0);
@@ -112,7 +112,7 @@ static void save(const struct worker *worker, const char *what, const uint8_t *d
 }
 
 /* Writes the data sent, received and expected, to help find the cause. */
-static void save_tensors(const struct worker *worker, const struct buffer *buffer,
+static void save_tensors(const struct nccom_worker *worker, const struct buffer *buffer,
                          const uint8_t *output)
 {
     const struct plan_part *part = buffer->data.part;
@@ -126,7 +126,7 @@ static void save_tensors(const struct worker *worker, const struct buffer *buffe
     mem_free(data);
 }
 
-static bool check_output(struct worker *worker, const struct buffer *buffer)
+static bool check_output(struct nccom_worker *worker, const struct buffer *buffer)
 {
     const struct plan_part *part = buffer->data.part;
     uint8_t *data = mem_alloc(part->output_bytes);
@@ -148,7 +148,7 @@ static bool check_output(struct worker *worker, const struct buffer *buffer)
     return ok;
 }
 
-static bool check_outputs(struct worker *worker)
+static bool check_outputs(struct nccom_worker *worker)
 {
     if (worker->team->plan->nccom->check == NCCOM_UNCHECKED)
         return true;
@@ -163,7 +163,7 @@ static bool check_outputs(struct worker *worker)
 /* ---- Times --------------------------------------------------------------------------------- */
 
 /* Where a stream's operation has its time. */
-static uint64_t time_index(const struct worker *worker, uint32_t stream, uint64_t iteration,
+static uint64_t time_index(const struct nccom_worker *worker, uint32_t stream, uint64_t iteration,
                            uint64_t repeat)
 {
     const struct team *team = worker->team;
@@ -175,7 +175,7 @@ static uint64_t time_index(const struct worker *worker, uint32_t stream, uint64_
            repeat;
 }
 
-static void take_span(struct worker *worker, const struct span *span)
+static void take_span(struct nccom_worker *worker, const struct span *span)
 {
     const struct team *team = worker->team;
     struct plan_place place;
@@ -195,7 +195,7 @@ static void take_span(struct worker *worker, const struct span *span)
 }
 
 /* The parts of an operation begin at once: the longest is the operation's time. */
-static bool take_times(struct worker *worker)
+static bool take_times(struct nccom_worker *worker)
 {
     const struct library *library = worker->library;
     char *text;
@@ -221,7 +221,7 @@ static bool take_times(struct worker *worker)
 
 /* ---- Executions ---------------------------------------------------------------------------- */
 
-static bool execute(struct worker *worker)
+static bool execute(struct nccom_worker *worker)
 {
     uint64_t count = worker->neff->executions + worker->neff->warmup_executions;
     for (worker->execution = 0; worker->execution < count; worker->execution++) {
@@ -236,7 +236,7 @@ static bool execute(struct worker *worker)
     return check_outputs(worker);
 }
 
-static void unload(struct worker *worker)
+static void unload(struct nccom_worker *worker)
 {
     const struct library *library = worker->library;
     for (size_t i = 0; i < worker->tensor_count; i++)
@@ -257,7 +257,7 @@ static void unload(struct worker *worker)
 
 /* All are there before the first begins: groups that are done must not leave before others have
  * found each other. */
-static bool meet(struct worker *worker)
+static bool meet(struct nccom_worker *worker)
 {
     uint32_t workers = worker->team->plan->nccom->workers;
     return workers == 1 || !worker->library->nrt_barrier ||
@@ -265,7 +265,7 @@ static bool meet(struct worker *worker)
                  "the workers did not meet");
 }
 
-bool worker_run(struct worker *worker)
+bool worker_run(struct nccom_worker *worker)
 {
     const struct team *team = worker->team;
     bool ok = true;

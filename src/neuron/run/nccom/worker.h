@@ -20,15 +20,15 @@ struct team {
 };
 
 /* A worker's results, in memory shared with the process that started it. */
-struct report {
+struct nccom_report {
     char algorithm[NCCOM_STREAMS][16];
 };
 
-struct worker {
+struct nccom_worker {
     const struct team *team;
     const struct library *library;
     uint32_t rank;
-    struct report *report;
+    struct nccom_report *report;
     double *times_us; /* time_count of them: the first stream's, then the next one's */
     struct error error;
     bool gave_up; /* because another one failed */
@@ -43,6 +43,6 @@ struct worker {
 };
 
 /* All NEFFs, on core 0 of a runtime that is open and traces collectives. */
-bool worker_run(struct worker *worker);
+bool worker_run(struct nccom_worker *worker);
 
 #endif

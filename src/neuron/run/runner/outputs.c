@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-static bool save(struct worker *worker, const nrt_tensor_info_t *tensor, const uint8_t *data,
+static bool save(struct runner_worker *worker, const nrt_tensor_info_t *tensor, const uint8_t *data,
                  uint64_t execution, bool is_npy)
 {
     char rank[32] = "", suffix[32] = "", line[1024];
@@ -28,7 +28,7 @@ static bool save(struct worker *worker, const nrt_tensor_info_t *tensor, const u
     return ok;
 }
 
-static bool compare(struct worker *worker, uint64_t index, const uint8_t *data, uint64_t execution)
+static bool compare(struct runner_worker *worker, uint64_t index, const uint8_t *data, uint64_t execution)
 {
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
     uint32_t crc = crc32_of(0, data, tensor->size);
@@ -40,7 +40,7 @@ static bool compare(struct worker *worker, uint64_t index, const uint8_t *data, 
                      tensor->name, (unsigned long long)execution, crc, worker->checksums[index]);
 }
 
-static bool take(struct worker *worker, uint64_t index, uint64_t execution, bool saves)
+static bool take(struct runner_worker *worker, uint64_t index, uint64_t execution, bool saves)
 {
     const struct runner_options *options = worker->options;
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
@@ -59,7 +59,7 @@ static bool take(struct worker *worker, uint64_t index, uint64_t execution, bool
     return ok;
 }
 
-bool outputs_take(struct worker *worker, uint64_t execution)
+bool outputs_take(struct runner_worker *worker, uint64_t execution)
 {
     const struct runner_options *options = worker->options;
     bool saves = (options->save_raw || options->save_npy) &&

@@ -8,6 +8,6 @@
 
 /* Saves them and compares them with the first execution's, as the options ask. Executions count
  * from 1. */
-bool outputs_take(struct worker *worker, uint64_t execution);
+bool outputs_take(struct runner_worker *worker, uint64_t execution);
 
 #endif

@@ -58,7 +58,7 @@ static bool count_workers(const struct runner_options *options, const struct nee
     return true;
 }
 
-static bool run_worker(struct worker *worker)
+static bool run_worker(struct runner_worker *worker)
 {
     const struct runner_options *options = worker->options;
     const struct library *library = worker->library;
@@ -73,7 +73,7 @@ static bool run_worker(struct worker *worker)
 }
 
 /* In the process that the worker has for itself. */
-static bool run_in_runtime(struct worker *worker)
+static bool run_in_runtime(struct runner_worker *worker)
 {
     struct library library;
     if (worker->options->dge_notifications)
@@ -109,7 +109,7 @@ static enum launch_result work(void *context, uint32_t index, struct error *err)
     const struct run *run = context;
     struct runner_options options = *run->options;
     options.say = send_line;
-    struct worker worker = {.options = &options,
+    struct runner_worker worker = {.options = &options,
                             .neff = run->neff,
                             .index = index,
                             .rank = options.worker_start + index,
@@ -137,14 +137,14 @@ static bool run_all(const struct runner_options *options, const struct file *nef
         !count_workers(options, &needs, &here, &run.worker_count, err))
         return false;
     if (run.worker_count == 1) {
-        struct worker worker = {.options = options, .neff = neff, .worker_count = 1};
+        struct runner_worker worker = {.options = options, .neff = neff, .worker_count = 1};
         launch_here(needs.core_version, needs.logical_size);
         bool ok = run_in_runtime(&worker);
         if (!ok)
             *err = worker.error;
         return ok;
     }
-    const struct launch launch = {.workers = here,
+    const struct launch_options launch = {.workers = here,
                                   .core_version = needs.core_version,
                                   .logical_size = needs.logical_size,
                                   .is_foreign = options->library,

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <time.h>
 
-static bool check(struct worker *worker, NRT_STATUS status, const char *what)
+static bool check(struct runner_worker *worker, NRT_STATUS status, const char *what)
 {
     return library_check(worker->library, status, what, &worker->error);
 }
 
 /* ---- Profiles ------------------------------------------------------------------------------ */
 
-static bool is_profiled(const struct worker *worker, uint64_t execution)
+static bool is_profiled(const struct runner_worker *worker, uint64_t execution)
 {
     const struct runner_options *options = worker->options;
     return !options->trace && options->profile_nth > 0 && execution % options->profile_nth == 0 &&
@@ -23,19 +23,19 @@ static bool is_profiled(const struct worker *worker, uint64_t execution)
 }
 
 /* 0: not of one execution. */
-static char *profile_path(const struct worker *worker, uint64_t execution)
+static char *profile_path(const struct runner_worker *worker, uint64_t execution)
 {
     return session_path(worker, worker->options->executions > 1 ? execution : 0);
 }
 
-static bool profile_start(struct worker *worker, const char *path)
+static bool profile_start(struct runner_worker *worker, const char *path)
 {
     if (!worker->library->nrt_profile_start || !worker->library->nrt_profile_stop)
         return error_set(&worker->error, "the runtime does not support device profiles");
     return check(worker, worker->library->nrt_profile_start(worker->model, path), path);
 }
 
-static bool profile_stop(struct worker *worker, const char *path)
+static bool profile_stop(struct runner_worker *worker, const char *path)
 {
     char line[1024];
     if (!check(worker, worker->library->nrt_profile_stop(path), path))
@@ -48,7 +48,7 @@ static bool profile_stop(struct worker *worker, const char *path)
 /* ---- Executions ---------------------------------------------------------------------------- */
 
 /* A failed execution: an error, or a line, as the options say. */
-static bool judge(struct worker *worker, NRT_STATUS status, uint64_t execution)
+static bool judge(struct runner_worker *worker, NRT_STATUS status, uint64_t execution)
 {
     char what[96], line[ERROR_LINE_SIZE];
     struct error err;
@@ -70,7 +70,7 @@ static void pause_briefly(void)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-static NRT_STATUS schedule(struct worker *worker, nrta_error_tracker_t *errors,
+static NRT_STATUS schedule(struct runner_worker *worker, nrta_error_tracker_t *errors,
                            nrta_seq_t *sequence)
 {
     NRT_STATUS status;
@@ -81,7 +81,7 @@ static NRT_STATUS schedule(struct worker *worker, nrta_error_tracker_t *errors,
     return status;
 }
 
-static NRT_STATUS wait_for(struct worker *worker, nrta_seq_t sequence)
+static NRT_STATUS wait_for(struct runner_worker *worker, nrta_seq_t sequence)
 {
     bool is_done = false;
     NRT_STATUS status;
@@ -92,7 +92,7 @@ static NRT_STATUS wait_for(struct worker *worker, nrta_seq_t sequence)
 }
 
 /* The status of a scheduled execution, where the runtime tracks errors. */
-static NRT_STATUS first_error(struct worker *worker, nrta_error_tracker_t *errors)
+static NRT_STATUS first_error(struct runner_worker *worker, nrta_error_tracker_t *errors)
 {
     const nrta_error_t *list = NULL;
     size_t count = 0;
@@ -102,7 +102,7 @@ static NRT_STATUS first_error(struct worker *worker, nrta_error_tracker_t *error
     return status == NRT_SUCCESS && count > 0 ? (NRT_STATUS)list[0].error_code : status;
 }
 
-static NRT_STATUS run_one(struct worker *worker, nrta_error_tracker_t *errors)
+static NRT_STATUS run_one(struct runner_worker *worker, nrta_error_tracker_t *errors)
 {
     nrta_seq_t sequence;
     if (worker->options->mode == RUNNER_SYNC)
@@ -113,7 +113,7 @@ static NRT_STATUS run_one(struct worker *worker, nrta_error_tracker_t *errors)
     return status == NRT_SUCCESS ? first_error(worker, errors) : status;
 }
 
-static bool step(struct worker *worker, uint64_t execution, nrta_error_tracker_t *errors)
+static bool step(struct runner_worker *worker, uint64_t execution, nrta_error_tracker_t *errors)
 {
     bool profiled = is_profiled(worker, execution);
     char *path = profiled ? profile_path(worker, execution) : NULL;
@@ -129,7 +129,7 @@ static bool step(struct worker *worker, uint64_t execution, nrta_error_tracker_t
 }
 
 /* Queues all, then waits: the profile is of all of them, the outputs are the last ones. */
-static bool run_queued(struct worker *worker, nrta_error_tracker_t *errors)
+static bool run_queued(struct runner_worker *worker, nrta_error_tracker_t *errors)
 {
     uint64_t count = worker->options->executions;
     bool profiled =
@@ -151,7 +151,7 @@ static bool run_queued(struct worker *worker, nrta_error_tracker_t *errors)
     return ok && judge(worker, status, count) && outputs_take(worker, 1);
 }
 
-static bool run_all(struct worker *worker, nrta_error_tracker_t *errors)
+static bool run_all(struct runner_worker *worker, nrta_error_tracker_t *errors)
 {
     if (worker->options->mode == RUNNER_ASYNC)
         return run_queued(worker, errors);
@@ -161,7 +161,7 @@ static bool run_all(struct worker *worker, nrta_error_tracker_t *errors)
     return true;
 }
 
-bool steps_run(struct worker *worker)
+bool steps_run(struct runner_worker *worker)
 {
     const struct library *library = worker->library;
     nrta_error_tracker_t *errors = NULL;

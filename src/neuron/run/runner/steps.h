@@ -7,6 +7,6 @@
 #include "neuron/run/runner/worker.h"
 
 /* All of them; false with worker->error set. */
-bool steps_run(struct worker *worker);
+bool steps_run(struct runner_worker *worker);
 
 #endif

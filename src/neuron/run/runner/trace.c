@@ -71,7 +71,7 @@ bool trace_begin(const struct library *library, const struct runner_options *opt
                               err);
 }
 
-bool trace_end(const struct worker *worker, struct error *err)
+bool trace_end(const struct runner_worker *worker, struct error *err)
 {
     const struct library *library = worker->library;
     char *text, line[1024];

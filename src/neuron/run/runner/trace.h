@@ -12,6 +12,6 @@ bool trace_types(const struct library *library, const char ***types, size_t *cou
 bool trace_begin(const struct library *library, const struct runner_options *options,
                  struct error *err);
 /* Writes the session file. */
-bool trace_end(const struct worker *worker, struct error *err);
+bool trace_end(const struct runner_worker *worker, struct error *err);
 
 #endif

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static bool check(struct worker *worker, NRT_STATUS status, const char *what)
+static bool check(struct runner_worker *worker, NRT_STATUS status, const char *what)
 {
     return library_check(worker->library, status, what, &worker->error);
 }
 
-char *session_path(const struct worker *worker, uint64_t execution)
+char *session_path(const struct runner_worker *worker, uint64_t execution)
 {
     const char *file = worker->options->session_file, *end = strrchr(file, '.');
     size_t stem = end && !strchr(end, '/') ? (size_t)(end - file) : strlen(file);
@@ -25,7 +25,7 @@ char *session_path(const struct worker *worker, uint64_t execution)
     return path_format("%.*s%s%s%s", (int)stem, file, rank, exec, file + stem);
 }
 
-static bool load(struct worker *worker)
+static bool load(struct runner_worker *worker)
 {
     const struct library *library = worker->library;
     const struct file *neff = worker->neff;
@@ -43,13 +43,13 @@ static bool load(struct worker *worker)
 
 /* ---- Tensors ------------------------------------------------------------------------------- */
 
-static bool is_shared(const struct worker *worker, const nrt_tensor_info_t *tensor)
+static bool is_shared(const struct runner_worker *worker, const nrt_tensor_info_t *tensor)
 {
     return worker->options->single_io && tensor->size > worker->options->single_io_threshold;
 }
 
 /* The buffer of --single-io, as large as the largest of them. */
-static bool allocate_shared(struct worker *worker)
+static bool allocate_shared(struct runner_worker *worker)
 {
     size_t largest = 0;
     for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
@@ -64,7 +64,7 @@ static bool allocate_shared(struct worker *worker)
                  "cannot allocate the buffer of --single-io");
 }
 
-static bool allocate(struct worker *worker, uint64_t index)
+static bool allocate(struct runner_worker *worker, uint64_t index)
 {
     const struct library *library = worker->library;
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
@@ -83,7 +83,7 @@ static bool allocate(struct worker *worker, uint64_t index)
                  tensor->name);
 }
 
-static bool allocate_all(struct worker *worker)
+static bool allocate_all(struct runner_worker *worker)
 {
     const struct library *library = worker->library;
     uint64_t count = worker->info->tensor_count;
@@ -100,7 +100,7 @@ static bool allocate_all(struct worker *worker)
 
 /* ---- Inputs -------------------------------------------------------------------------------- */
 
-static const struct runner_inputs *own_inputs(const struct worker *worker)
+static const struct runner_inputs *own_inputs(const struct runner_worker *worker)
 {
     const struct runner_options *options = worker->options;
     return options->input_sets == 0                      ? NULL
@@ -109,7 +109,7 @@ static const struct runner_inputs *own_inputs(const struct worker *worker)
                                                          : &options->inputs[worker->index];
 }
 
-static bool list_names(const struct worker *worker, const char *wrong, struct error *err)
+static bool list_names(const struct runner_worker *worker, const char *wrong, struct error *err)
 {
     char names[256] = "";
     for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
@@ -122,7 +122,7 @@ static bool list_names(const struct worker *worker, const char *wrong, struct er
                      *names ? names : "none");
 }
 
-static bool read_input(struct worker *worker, const struct runner_input *input)
+static bool read_input(struct runner_worker *worker, const struct runner_input *input)
 {
     for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
         const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
@@ -135,7 +135,7 @@ static bool read_input(struct worker *worker, const struct runner_input *input)
     return list_names(worker, input->name, &worker->error);
 }
 
-static bool read_inputs(struct worker *worker)
+static bool read_inputs(struct runner_worker *worker)
 {
     const struct runner_inputs *inputs = own_inputs(worker);
     for (size_t i = 0; inputs && i < inputs->count; i++)
@@ -144,7 +144,7 @@ static bool read_inputs(struct worker *worker)
     return true;
 }
 
-static bool is_output(const struct worker *worker, const char *name)
+static bool is_output(const struct runner_worker *worker, const char *name)
 {
     for (uint64_t i = 0; i < worker->info->tensor_count; i++) {
         const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
@@ -154,7 +154,7 @@ static bool is_output(const struct worker *worker, const char *name)
     return false;
 }
 
-static bool write_input(struct worker *worker, uint64_t index)
+static bool write_input(struct runner_worker *worker, uint64_t index)
 {
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
     uint8_t *zeros = worker->inputs[index] ? NULL : mem_zeroed(1, tensor->size);
@@ -166,7 +166,7 @@ static bool write_input(struct worker *worker, uint64_t index)
     return ok;
 }
 
-bool worker_write_inputs(struct worker *worker, enum runner_rewrite which)
+bool worker_write_inputs(struct runner_worker *worker, enum runner_rewrite which)
 {
     for (uint64_t i = 0; i < worker->info->tensor_count && which != REWRITE_NONE; i++) {
         const nrt_tensor_info_t *tensor = &worker->info->tensor_array[i];
@@ -177,13 +177,13 @@ bool worker_write_inputs(struct worker *worker, enum runner_rewrite which)
     return true;
 }
 
-bool worker_open(struct worker *worker)
+bool worker_open(struct runner_worker *worker)
 {
     return load(worker) && allocate_all(worker) && read_inputs(worker) &&
            worker_write_inputs(worker, REWRITE_ALL);
 }
 
-void worker_close(struct worker *worker)
+void worker_close(struct runner_worker *worker)
 {
     const struct library *library = worker->library;
     uint64_t count = worker->info ? worker->info->tensor_count : 0;

@@ -9,7 +9,7 @@
 
 enum { WORKER_CORE = 0 }; /* the one that its process sees */
 
-struct worker {
+struct runner_worker {
     const struct runner_options *options;
     const struct library *library;
     const struct file *neff;
@@ -27,11 +27,11 @@ struct worker {
 };
 
 /* Each returns false with worker->error set. */
-bool worker_open(struct worker *worker);
+bool worker_open(struct runner_worker *worker);
 /* Writes all inputs, or those that are outputs as well. */
-bool worker_write_inputs(struct worker *worker, enum runner_rewrite which);
-void worker_close(struct worker *worker);
+bool worker_write_inputs(struct runner_worker *worker, enum runner_rewrite which);
+void worker_close(struct runner_worker *worker);
 /* profile.ntff, profile_rank_1.ntff, profile_rank_1_exec_2.ntff; 0: not of one execution. */
-char *session_path(const struct worker *worker, uint64_t execution);
+char *session_path(const struct runner_worker *worker, uint64_t execution);
 
 #endif

@@ -293,7 +293,7 @@ static void write_types(char *text, size_t size, const uint64_t *types)
 {
     size_t used = 0;
     for (size_t i = 0; i < EVENT_TYPES; i++) {
-        const char *name = event_type_name((enum event_type)i);
+        const char *name = event_type_name((enum runtime_event)i);
         size_t length = strlen(name);
         if (event_bit(types, i) || used + length + 3 > size)
             continue;

@@ -69,7 +69,7 @@ NRT_STATUS list_make(const char ***list, size_t *count, size_t max, list_name *n
 
 static const char *type_if_set(const void *types, size_t n)
 {
-    return event_bit(types, n) ? event_type_name((enum event_type)n) : NULL;
+    return event_bit(types, n) ? event_type_name((enum runtime_event)n) : NULL;
 }
 
 NRT_STATUS list_types(const char ***list, size_t *count, const uint64_t *types)
@@ -79,7 +79,7 @@ NRT_STATUS list_types(const char ***list, size_t *count, const uint64_t *types)
 
 NRT_STATUS type_enable(uint64_t *types, const char *name, bool enabled)
 {
-    enum event_type type = event_type_find(name, strlen(name));
+    enum runtime_event type = event_type_find(name, strlen(name));
     if (type == EVENT_TYPES)
         return NRT_INVALID;
     event_set_bit(types, type, enabled);

@@ -208,7 +208,7 @@ static void put_event(struct output *out, const struct rings_event *event, uint3
     struct json json;
     json_begin(&json, out, false);
     json_open(&json, '{');
-    json_put_text(&json, "event_type", text_of(event_type_name((enum event_type)event->type)));
+    json_put_text(&json, "event_type", text_of(event_type_name((enum runtime_event)event->type)));
     if (event->phase != TRACE_POINT)
         json_put_text(&json, "phase", event->phase == TRACE_START ? TEXT("start") : TEXT("stop"));
     json_put_uint(&json, "tracking_id", event->tracking_id);

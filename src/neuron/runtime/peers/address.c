@@ -15,9 +15,9 @@
 
 enum { BACKLOG = 256, IDLE_S = 5, PROBE_S = 2, PROBES = 3, UNANSWERED_MS = 30000 };
 
-static bool from_socket(const struct sockaddr_storage *from, struct address *address)
+static bool from_socket(const struct sockaddr_storage *from, struct peer_address *address)
 {
-    *address = (struct address){0};
+    *address = (struct peer_address){0};
     if (from->ss_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)from;
         address->family = 4;
@@ -32,7 +32,7 @@ static bool from_socket(const struct sockaddr_storage *from, struct address *add
     return address->family != 0;
 }
 
-static socklen_t to_socket(const struct address *address, struct sockaddr_storage *to)
+static socklen_t to_socket(const struct peer_address *address, struct sockaddr_storage *to)
 {
     memset(to, 0, sizeof *to);
     if (address->family == 4) {
@@ -50,7 +50,7 @@ static socklen_t to_socket(const struct address *address, struct sockaddr_storag
 }
 
 /* A name may have several addresses: all are returned, as only trying tells which one works. */
-struct address *addresses_of(const char *text, size_t *count, struct error *err)
+struct peer_address *addresses_of(const char *text, size_t *count, struct error *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
@@ -73,7 +73,7 @@ struct address *addresses_of(const char *text, size_t *count, struct error *err)
         error_set(err, "%s: %s", text, gai_strerror(problem));
         return NULL;
     }
-    ARRAY(struct address) all = {0};
+    ARRAY(struct peer_address) all = {0};
     for (const struct addrinfo *at = found; at; at = at->ai_next) {
         struct sockaddr_storage storage = {0};
         if (at->ai_addrlen > sizeof storage)
@@ -89,7 +89,7 @@ struct address *addresses_of(const char *text, size_t *count, struct error *err)
     return all.items;
 }
 
-const char *address_text(const struct address *address, char text[static ADDRESS_TEXT])
+const char *address_text(const struct peer_address *address, char text[static ADDRESS_TEXT])
 {
     char ip[INET6_ADDRSTRLEN];
     if (!inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->ip, ip, sizeof ip))
@@ -98,7 +98,7 @@ const char *address_text(const struct address *address, char text[static ADDRESS
     return text;
 }
 
-bool address_own(int file, struct address *address)
+bool address_own(int file, struct peer_address *address)
 {
     struct sockaddr_storage storage = {0};
     socklen_t size = sizeof storage;
@@ -106,7 +106,7 @@ bool address_own(int file, struct address *address)
            from_socket(&storage, address);
 }
 
-bool address_other(int file, struct address *address)
+bool address_other(int file, struct peer_address *address)
 {
     struct sockaddr_storage storage = {0};
     socklen_t size = sizeof storage;
@@ -114,13 +114,13 @@ bool address_other(int file, struct address *address)
            from_socket(&storage, address);
 }
 
-static int make_socket(const struct address *address, struct sockaddr_storage *to, socklen_t *size)
+static int make_socket(const struct peer_address *address, struct sockaddr_storage *to, socklen_t *size)
 {
     *size = to_socket(address, to);
     return socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-int address_listen(struct address *address)
+int address_listen(struct peer_address *address)
 {
     struct sockaddr_storage to;
     socklen_t size;
@@ -137,7 +137,7 @@ int address_listen(struct address *address)
     return -1;
 }
 
-int address_connect(const struct address *address)
+int address_connect(const struct peer_address *address)
 {
     struct sockaddr_storage to;
     socklen_t size;

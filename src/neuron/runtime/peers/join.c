@@ -40,7 +40,7 @@ static void add_hello(struct peers *peers, bool reads, struct output *out)
                           .first_core = peers->options.first_core,
                           .core_count = peers->options.core_count,
                           .reads = reads};
-    struct address own = {0};
+    struct peer_address own = {0};
     memcpy(hello.token, peers->token, sizeof hello.token);
     memcpy(hello.node, peers->node, sizeof hello.node);
     memcpy(hello.nonce, peers->segment.nonce, sizeof hello.nonce);
@@ -54,7 +54,7 @@ static void add_hello(struct peers *peers, bool reads, struct output *out)
     memcpy(out->data, &hello, sizeof hello);
 }
 
-static void add_entry(const struct peers *peers, const struct address *address, int32_t where,
+static void add_entry(const struct peers *peers, const struct peer_address *address, int32_t where,
                       struct output *out)
 {
     struct entry entry = {.address = *address, .is_gone = where == PEERS_GONE};
@@ -74,14 +74,14 @@ static void add_entries(const struct peers *peers, struct output *out)
             add_entry(peers, &peers->links[i]->address, (int32_t)i, out);
             hello.entry_count++;
         }
-    add_entry(peers, &(struct address){.family = 4}, PEERS_GONE, out);
+    add_entry(peers, &(struct peer_address){.family = 4}, PEERS_GONE, out);
     hello.entry_count++;
     memcpy(out->data, &hello, sizeof hello);
 }
 
 static bool refuse(const struct peers *peers, const struct link *link, enum refusal_reason reason)
 {
-    const struct refusal refusal = {.reason = (uint32_t)reason,
+    const struct peer_refusal refusal = {.reason = (uint32_t)reason,
                                     .rank_count = peers->options.rank_count};
     link_send_now(link, MESSAGE_REFUSED, &refusal, sizeof refusal);
     return false;
@@ -201,7 +201,7 @@ static void lose_ranks(struct peers *peers, const uint32_t *ranks, uint32_t coun
     peers->options.events.changed();
 }
 
-static void connect_to(struct peers *peers, const struct address *address, const uint32_t *ranks,
+static void connect_to(struct peers *peers, const struct peer_address *address, const uint32_t *ranks,
                        uint32_t count)
 {
     int file = address_connect(address);
@@ -307,7 +307,7 @@ static bool take_welcome(struct peers *peers, struct link *link)
 
 static bool take_refusal(struct peers *peers, struct link *link)
 {
-    struct refusal refusal;
+    struct peer_refusal refusal;
     memcpy(&refusal, link->content, sizeof refusal);
     if (refusal.reason == REFUSED_COUNT) {
         peers_say(peers, true, "the communicator at %s has %u ranks, not %u", link->name,
@@ -344,7 +344,7 @@ void join_root(struct peers *peers)
     if (peers->is_root || peers->is_joining || peers->has_session || peers->has_failed ||
         clock_monotonic_ms() < peers->join_at_ms)
         return;
-    const struct address *root = &peers->roots[peers->next_root++ % peers->root_count];
+    const struct peer_address *root = &peers->roots[peers->next_root++ % peers->root_count];
     int file = address_connect(root);
     peers->is_joining = true;
     peers->attempts++;
@@ -359,7 +359,7 @@ void join_root(struct peers *peers)
 
 void join_accept(struct peers *peers)
 {
-    struct address address = {.family = 4};
+    struct peer_address address = {.family = 4};
     int file = accept4(peers->listener, NULL, NULL, SOCK_CLOEXEC);
     if (file < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -382,7 +382,7 @@ void join_accept(struct peers *peers)
 /* A process listens at the address by which it reaches the root. */
 static bool listen_beside(struct peers *peers, const struct link *link)
 {
-    struct address own;
+    struct peer_address own;
     if (peers->listener >= 0)
         return true;
     if (!address_own(link->file, &own))

@@ -33,7 +33,7 @@ int32_t peers_locate(struct peers *peers, uint32_t rank)
     return where;
 }
 
-struct link *link_new(int file, const struct address *address, bool is_outgoing)
+struct link *link_new(int file, const struct peer_address *address, bool is_outgoing)
 {
     enum { GREETING_MS = 15000 };
     struct link *link = mem_zeroed(1, sizeof *link);
@@ -98,16 +98,16 @@ static struct places places_take(struct peers *peers, struct places *places)
 
 /* ---- Sending ------------------------------------------------------------------------------- */
 
-static struct message header(enum message_kind kind, size_t size)
+static struct peer_message header(enum message_kind kind, size_t size)
 {
-    return (struct message){
+    return (struct peer_message){
         .magic = MESSAGE_MAGIC, .version = MESSAGE_VERSION, .kind = (uint16_t)kind, .size = size};
 }
 
 bool link_send_now(const struct link *link, enum message_kind kind, const void *content,
                    size_t size)
 {
-    struct message message = header(kind, size);
+    struct peer_message message = header(kind, size);
     struct iovec parts[] = {{&message, sizeof message}, {(void *)content, size}};
     const struct msghdr all = {.msg_iov = parts, .msg_iovlen = 2};
     return sendmsg(link->file, &all, MSG_NOSIGNAL | MSG_DONTWAIT) ==
@@ -137,8 +137,8 @@ void link_send(struct peers *peers, struct link *link, enum message_kind kind, c
                size_t size, const void *bytes, size_t byte_count)
 {
     struct places done = places_take(peers, &link->done);
-    struct message freed = header(MESSAGE_FREED, done.count * sizeof *done.items);
-    struct message message = header(kind, size + byte_count);
+    struct peer_message freed = header(MESSAGE_FREED, done.count * sizeof *done.items);
+    struct peer_message message = header(kind, size + byte_count);
     struct iovec parts[] = {{&freed, sizeof freed},
                             {done.items, done.count * sizeof *done.items},
                             {&message, sizeof message},

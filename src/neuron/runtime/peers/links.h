@@ -21,7 +21,7 @@ enum message_kind {
     /* The first two messages of a connection, one in each direction. */
     MESSAGE_HELLO = 1, /* struct hello, its ranks */
     MESSAGE_WELCOME,   /* struct hello, its ranks; entries and their ranks */
-    MESSAGE_REFUSED,   /* struct refusal */
+    MESSAGE_REFUSED,   /* struct peer_refusal */
     /* Then, in both directions. */
     MESSAGE_READS,   /* uint32_t: whether the sender can read the receiver's segment */
     MESSAGE_RANKS,   /* uint32_t each: the sender's ranks */
@@ -32,12 +32,12 @@ enum message_kind {
     MESSAGE_NOTE,    /* struct peers_note, its bytes */
 };
 
-struct message {
+struct peer_message {
     uint32_t magic;
     uint16_t version, kind;
     uint64_t size; /* of what follows */
 };
-static_assert(sizeof(struct message) == 16, "goes over connections");
+static_assert(sizeof(struct peer_message) == 16, "goes over connections");
 static_assert(sizeof(struct peers_data) == 72, "goes over connections");
 static_assert(sizeof(struct peers_failure) == 24, "goes over connections");
 static_assert(sizeof(struct peers_note) == 32, "goes over connections");
@@ -62,14 +62,14 @@ struct hello {
 static_assert(sizeof(struct hello) == 136, "goes over connections");
 
 struct entry { /* a process that came before; rank_count ranks follow */
-    struct address address;
+    struct peer_address address;
     uint32_t rank_count;
     uint32_t is_gone; /* its ranks are */
 };
 static_assert(sizeof(struct entry) == 28, "goes over connections");
 
 enum refusal_reason { REFUSED_COUNT = 1, REFUSED_RANK, REFUSED_SESSION };
-struct refusal {
+struct peer_refusal {
     uint32_t reason, rank_count;
 };
 
@@ -93,14 +93,14 @@ struct link {
     int file;
     enum link_state state;
     bool is_outgoing;
-    struct address address; /* outgoing: whom it connects to; ready: where the other listens */
+    struct peer_address address; /* outgoing: whom it connects to; ready: where the other listens */
     char name[ADDRESS_TEXT];
     int64_t deadline_ms; /* of the greeting */
     /* Ranks of the process it connects to, which are gone if that fails. */
     uint32_t *promised;
     uint32_t promised_count;
     /* What is received: the header, then its content. */
-    struct message message;
+    struct peer_message message;
     uint8_t *content; /* NULL: the header is incomplete */
     size_t capacity;  /* of the content, which grows as it arrives */
     size_t received;  /* of the header or the content */
@@ -109,7 +109,7 @@ struct link {
     uint32_t first_core, core_count;
     bool is_same_node;
     pthread_mutex_t send_lock;
-    struct mapping other; /* the other's segment */
+    struct segment_mapping other; /* the other's segment */
     bool reads;           /* the other reads ours; guarded by peers->lock as the next two */
     struct places given;  /* places of ours that the other reads */
     struct places done;   /* places of the other that are to be freed */
@@ -117,7 +117,7 @@ struct link {
 
 struct peers {
     struct peers_options options;
-    struct address *roots; /* what the address may mean */
+    struct peer_address *roots; /* what the address may mean */
     size_t root_count, next_root;
     uint8_t token[SHA256_SIZE], node[SHA256_SIZE];
     struct segment segment;
@@ -145,7 +145,7 @@ void peers_say(const struct peers *peers, bool is_error, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 
 /* links.c: connections. */
-struct link *link_new(int file, const struct address *address, bool is_outgoing);
+struct link *link_new(int file, const struct peer_address *address, bool is_outgoing);
 void link_free(struct link *link);
 /* Of its first message, which fits; false: it cannot be sent now. */
 bool link_send_now(const struct link *link, enum message_kind kind, const void *content,

@@ -87,7 +87,7 @@ struct peers *peers_open(const struct peers_options *options, struct error *err)
         return NULL;
     }
     size_t root_count;
-    struct address *roots = addresses_of(options->address, &root_count, err);
+    struct peer_address *roots = addresses_of(options->address, &root_count, err);
     if (!roots)
         return NULL;
     struct peers *peers = mem_zeroed(1, sizeof *peers);
@@ -150,7 +150,7 @@ static bool become_root(struct peers *peers, struct error *err)
 {
     int listener = -1;
     for (size_t i = 0; i < peers->root_count && listener < 0; i++) {
-        struct address address = peers->roots[i]; /* the thread may be reading it */
+        struct peer_address address = peers->roots[i]; /* the thread may be reading it */
         listener = address_listen(&address);
     }
     if (listener < 0)
@@ -292,14 +292,14 @@ void peers_free_bytes(struct peers *peers, const struct peers_bytes *bytes)
 
 /* ---- Cores --------------------------------------------------------------------------------- */
 
-static bool is_loopback(const struct address *address)
+static bool is_loopback(const struct peer_address *address)
 {
     static const uint8_t own6[16] = {[15] = 1};
     return address->family == 4 ? address->ip[0] == 127 : memcmp(address->ip, own6, 16) == 0;
 }
 
 /* Processes of one machine may reach each other by any of its addresses. */
-static bool is_at(const struct link *link, const struct address *address)
+static bool is_at(const struct link *link, const struct peer_address *address)
 {
     return (link->address.family == address->family &&
             memcmp(link->address.ip, address->ip, sizeof address->ip) == 0) ||
@@ -313,7 +313,7 @@ int32_t peers_find_core(struct peers *peers, const char *ip, uint32_t core)
     size_t count = 0;
     int32_t found = PEERS_UNKNOWN;
     snprintf(text, sizeof text, strchr(ip, ':') ? "[%s]:1" : "%s:1", ip);
-    struct address *addresses = addresses_of(text, &count, &err);
+    struct peer_address *addresses = addresses_of(text, &count, &err);
     pthread_mutex_lock(&peers->lock);
     for (uint32_t i = 0; i < peers->link_count; i++)
         for (size_t k = 0; k < count; k++) {

@@ -140,7 +140,7 @@ static bool is_between(uint64_t size, uint64_t least, uint64_t most, uint64_t un
 static bool may_come(const struct peers *peers, const struct link *link)
 {
     enum { ENTRY_MOST = sizeof(struct entry) + 2 * sizeof(uint32_t) };
-    const struct message *message = &link->message;
+    const struct peer_message *message = &link->message;
     uint64_t size = message->size, ranks = peers->options.rank_count;
     if (message->magic != MESSAGE_MAGIC || message->version != MESSAGE_VERSION)
         return false;
@@ -151,7 +151,7 @@ static bool may_come(const struct peers *peers, const struct link *link)
                           sizeof(uint32_t));
     if (link->state == LINK_GREETING)
         return message->kind == MESSAGE_REFUSED
-                   ? size == sizeof(struct refusal)
+                   ? size == sizeof(struct peer_refusal)
                    : message->kind == MESSAGE_WELCOME &&
                          is_between(size, sizeof(struct hello),
                                     sizeof(struct hello) + (ranks + 1) * ENTRY_MOST,

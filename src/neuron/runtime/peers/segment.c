@@ -58,7 +58,7 @@ static bool grow(struct segment *segment, uint64_t size)
     return true;
 }
 
-static void insert(struct segment *segment, size_t at, struct block block)
+static void insert(struct segment *segment, size_t at, struct segment_block block)
 {
     if (segment->block_count == segment->block_capacity)
         segment->blocks = array_grown(segment->blocks, &segment->block_capacity,
@@ -93,7 +93,7 @@ static bool find_block(struct segment *segment, uint64_t size, size_t *found)
     if (extends)
         segment->blocks[count - 1].size = size;
     else
-        insert(segment, count, (struct block){place, size, 0});
+        insert(segment, count, (struct segment_block){place, size, 0});
     *found = extends ? count - 1 : count;
     return true;
 }
@@ -106,13 +106,13 @@ uint64_t segment_put(struct segment *segment, const uint8_t *bytes, uint64_t siz
     size_t at;
     pthread_mutex_lock(&segment->lock);
     if (find_block(segment, rounded, &at)) {
-        struct block *block = &segment->blocks[at];
+        struct segment_block *block = &segment->blocks[at];
         place = block->place;
         uint64_t rest = block->size - rounded;
         block->size = rounded;
         block->readers = readers;
         if (rest > 0)
-            insert(segment, at + 1, (struct block){place + rounded, rest, 0});
+            insert(segment, at + 1, (struct segment_block){place + rounded, rest, 0});
     }
     pthread_mutex_unlock(&segment->lock);
     if (place != SEGMENT_NOWHERE)
@@ -123,7 +123,7 @@ uint64_t segment_put(struct segment *segment, const uint8_t *bytes, uint64_t siz
 /* With the lock held: joins free neighbors. */
 static void join(struct segment *segment, size_t at)
 {
-    struct block *blocks = segment->blocks;
+    struct segment_block *blocks = segment->blocks;
     if (at + 1 < segment->block_count && blocks[at + 1].readers == 0) {
         blocks[at].size += blocks[at + 1].size;
         erase(segment, at + 1);
@@ -167,11 +167,11 @@ static bool is_segment(int file, const uint8_t nonce[static SEGMENT_NONCE])
            memcmp(found, nonce, sizeof found) == 0;
 }
 
-bool mapping_open(struct mapping *mapping, uint32_t process, uint32_t file,
+bool mapping_open(struct segment_mapping *mapping, uint32_t process, uint32_t file,
                   const uint8_t nonce[static SEGMENT_NONCE])
 {
     char path[64];
-    *mapping = (struct mapping){.file = -1};
+    *mapping = (struct segment_mapping){.file = -1};
     snprintf(path, sizeof path, "/proc/%u/fd/%u", process, file);
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opened < 0)
@@ -187,7 +187,7 @@ bool mapping_open(struct mapping *mapping, uint32_t process, uint32_t file,
     return true;
 }
 
-void mapping_close(struct mapping *mapping)
+void mapping_close(struct segment_mapping *mapping)
 {
     if (mapping->file >= 0) {
         munmap((void *)mapping->memory, window);
@@ -196,7 +196,7 @@ void mapping_close(struct mapping *mapping)
     mapping->file = -1;
 }
 
-const uint8_t *mapping_at(struct mapping *mapping, uint64_t place, uint64_t size)
+const uint8_t *mapping_at(struct segment_mapping *mapping, uint64_t place, uint64_t size)
 {
     struct stat status;
     if (mapping->file < 0 || place > window || size > window - place)

@@ -13,7 +13,7 @@
 enum { SEGMENT_NONCE = 16 };
 #define SEGMENT_NOWHERE UINT64_MAX
 
-struct block { /* of the segment, in the order of places */
+struct segment_block { /* of the segment, in the order of places */
     uint64_t place, size;
     uint32_t readers; /* that have not freed it; 0: free */
 };
@@ -23,7 +23,7 @@ struct segment {
     int file; /* -1: there is none */
     uint8_t *memory;
     uint64_t size; /* of the file */
-    struct block *blocks;
+    struct segment_block *blocks;
     size_t block_count, block_capacity;
     uint8_t nonce[SEGMENT_NONCE]; /* the segment begins with it */
 };
@@ -38,16 +38,16 @@ uint64_t segment_put(struct segment *segment, const uint8_t *bytes, uint64_t siz
 bool segment_free(struct segment *segment, uint64_t place);
 
 /* The segment of another process. */
-struct mapping {
+struct segment_mapping {
     int file; /* -1: not mapped */
     const uint8_t *memory;
     uint64_t known_size;
 };
 /* Maps the file that is a descriptor of a process, if it is the segment with this nonce. */
-bool mapping_open(struct mapping *mapping, uint32_t process, uint32_t file,
+bool mapping_open(struct segment_mapping *mapping, uint32_t process, uint32_t file,
                   const uint8_t nonce[static SEGMENT_NONCE]);
-void mapping_close(struct mapping *mapping);
+void mapping_close(struct segment_mapping *mapping);
 /* NULL when the bytes are not in the segment. */
-const uint8_t *mapping_at(struct mapping *mapping, uint64_t place, uint64_t size);
+const uint8_t *mapping_at(struct segment_mapping *mapping, uint64_t place, uint64_t size);
 
 #endif
