@@ -35,7 +35,7 @@ class _Operators:
         self.range = None
 
     def wait(self):
-        """CUDA must not be initialised earlier than by the program, which may want to fork or to choose a device first."""
+        """CUDA must not be initialized earlier than by the program, which may want to fork or to choose a device first."""
         if self.torch.version.cuda is not None:
             self.torch.cuda._lazy_call(self.start)
 

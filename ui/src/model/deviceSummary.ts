@@ -36,7 +36,7 @@ export function activeShares(metrics: Metrics): Amount[] {
 }
 
 /** Use of the Tensor engine and of HBM, as shares of what the hardware could do. */
-export function utilisation(metrics: Metrics): Amount[] {
+export function utilization(metrics: Metrics): Amount[] {
   const found: Amount[] = []
   const add = (name: string, key: string, note?: string) => {
     const share = number(metrics, key)

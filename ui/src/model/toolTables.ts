@@ -54,7 +54,7 @@ const rates: ToolColumn[] = [
   { id: 'model_flop_rate', title: 'FLOP rate', kind: 'flopRate', scale: GFLOPS, meaning: 'Operations of the model over the total time.' },
   { id: 'measured_memory_bw', title: 'Bandwidth', kind: 'rate', scale: GIB, meaning: 'Bytes accessed over the total time.' },
   { id: 'operational_intensity', title: 'FLOP/B', kind: 'number', meaning: 'Operational intensity: operations for each byte accessed.' },
-  { id: 'bound_by', title: 'Bound by', kind: 'text', meaning: 'The resource of the highest utilisation.' },
+  { id: 'bound_by', title: 'Bound by', kind: 'text', meaning: 'The resource of the highest utilization.' },
 ]
 
 /** The event that a row names, if any: the first of its events. */
@@ -138,7 +138,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
       { id: 'kernels', title: 'Kernels', kind: 'count' },
       { id: 'core_type', title: 'Core', kind: 'text' },
       { id: 'parent_op_name', title: 'Parent', kind: 'text' },
-      { id: 'hlo_rematerialization', title: 'Rematerialised', kind: 'text' },
+      { id: 'hlo_rematerialization', title: 'Rematerialized', kind: 'text' },
       { id: 'source', title: 'Source', kind: 'text' },
       { id: 'tf_op_name', title: 'Framework operator', kind: 'text' },
       { id: 'program_id', title: 'Program', kind: 'text' },
