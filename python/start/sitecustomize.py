@@ -1,6 +1,6 @@
-"""Python runs this at its start, for kymo inspect --torch-ops puts its folder first on PYTHONPATH: PyTorch then writes its
+"""Python runs this at startup, because kymo inspect --torch-ops puts its folder first on PYTHONPATH: PyTorch then writes its
 operators as NVTX ranges. Nothing is done without KYMO_TORCH_OPS, or before a program has imported torch and uses CUDA; what goes
-wrong is one line on standard error, and the program goes on."""
+wrong is one line on standard error, and the program continues."""
 
 import os
 import sys

@@ -68,7 +68,7 @@ test('the summary shows what is known of the metrics', () => {
   expect(activeShares(METRICS).map(({ name, value, note }) => [name, value, note])).toEqual([
     ['Tensor', '50.0 % · 500.0 µs', '7 instructions'], ['DMA', '20.0 % · 200.0 µs', '3 transfers'],
   ])
-  expect(utilization(METRICS).map(({ name, note }) => [name.split(':')[0], note])).toEqual([['MFU', 'the bandwidth of HBM allows 40.0 %']])
+  expect(utilization(METRICS).map(({ name, note }) => [name.split(':')[0], note])).toEqual([['MFU', 'HBM bandwidth allows 40.0 %']])
   expect(flops(METRICS).map(({ share }) => share)).toEqual([0.5, 1, 0.25])
   expect(hbmTraffic(METRICS).map(({ name, value }) => [name, value])).toEqual([['Read', 750], ['Spill reload', 250], ['Written', 100]])
   expect(boundBy(METRICS)).toContain('memory would be the limit')
