@@ -1,4 +1,4 @@
-"""Gives an analysed run many steps: replaces what heat maps are drawn from by that of STEPS synthetic steps.
+"""Gives an analyzed run many steps: replaces what heat maps are drawn from by that of STEPS synthetic steps.
 
 gen_heatmap.py DATASET RUN STEPS
 

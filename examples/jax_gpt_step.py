@@ -36,7 +36,7 @@ def initial(seed=0):
     }
 
 
-def normalise(x, scale):
+def normalize(x, scale):
     x = x - x.mean(-1, keepdims=True)
     return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale
 
@@ -55,12 +55,12 @@ def logits(parameters, tokens):
     for i, block in enumerate(parameters["blocks"]):
         with jax.named_scope(f"block{i}"):
             with jax.named_scope("attention"):
-                x = x + attention(normalise(x, block["norm1"]), block)
+                x = x + attention(normalize(x, block["norm1"]), block)
             with jax.named_scope("mlp"):
-                hidden = jax.nn.gelu(normalise(x, block["norm2"]) @ block["up"] + block["up_bias"])
+                hidden = jax.nn.gelu(normalize(x, block["norm2"]) @ block["up"] + block["up_bias"])
                 x = x + hidden @ block["down"]
     with jax.named_scope("head"):
-        return normalise(x, parameters["norm"]) @ parameters["tokens"].T
+        return normalize(x, parameters["norm"]) @ parameters["tokens"].T
 
 
 def loss(parameters, tokens, targets):

@@ -74,7 +74,7 @@ static uint8_t *with_checksums(const uint8_t *data, size_t size, size_t *correct
     return file;
 }
 
-static volatile uint64_t seen; /* keeps the reads from being optimised away */
+static volatile uint64_t seen; /* keeps the reads from being optimized away */
 
 static void read_name_of(const struct timeline *timeline, uint32_t number)
 {

@@ -66,11 +66,11 @@ def main():
         (OUT / name).write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
         if name in ("dot", "scan", "shapes"):
             module = lowered.compile().runtime_executable().hlo_modules()[0]
-            (OUT / f"{name}_optimised").write_bytes(module.as_serialized_hlo_module_proto())
+            (OUT / f"{name}_optimized").write_bytes(module.as_serialized_hlo_module_proto())
     lowered = hlo_model.collectives().lower(floats(8, 4), integers(8, 4))
     (OUT / "collectives").write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
     MODULES.mkdir(parents=True, exist_ok=True)
-    for name in ("collectives", "convolution", "dot", "scan_optimised"):
+    for name in ("collectives", "convolution", "dot", "scan_optimized"):
         (MODULES / name).write_bytes((OUT / name).read_bytes())
     for name, module in captured():
         (MODULES / name).write_bytes(module)

@@ -44,7 +44,7 @@ make_tarball() {
     echo "$packages/$name.tar.gz"
 }
 
-# Debian's copyright file: all licences in one.
+# Debian's copyright file: all licenses in one.
 write_copyright() {
     local licenses=$1/licenses
     cat <<TEXT

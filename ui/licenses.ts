@@ -17,7 +17,7 @@ function packageOf(module: string): string | undefined {
 function notice(folder: string): string {
   const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const file = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license'].map((one) => join(folder, one)).find(existsSync)
-  if (!file) throw new Error(`${name} has no licence file; a build may not contain it`)
+  if (!file) throw new Error(`${name} has no license file; a build may not contain it`)
   return `${name} ${version}\n\n${readFileSync(file, 'utf8').trim()}\n`
 }
 

@@ -19,7 +19,7 @@ def cpu():
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
-def analyse(traces):
+def analyze(traces):
     ranks = sorted(traces.t.traces)
     traces.get_temporal_breakdown(visualize=False)
     traces.get_comm_comp_overlap(visualize=False)
@@ -41,7 +41,7 @@ def main():
     started, begun = time.perf_counter(), cpu()
     traces = TraceAnalysis(trace_dir=sys.argv[1])
     loaded, between = time.perf_counter(), cpu()
-    count = analyse(traces)
+    count = analyze(traces)
     print(json.dumps({
         "ranks": count, "load_s": loaded - started, "load_cpu_s": between - begun,
         "analyses_s": time.perf_counter() - loaded, "analyses_cpu_s": cpu() - between,

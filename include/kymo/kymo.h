@@ -16,7 +16,7 @@
  *
  * Everything here may be called from any thread, but not from signal handlers: an event that a
  * handler records may be replaced by the one it interrupted. A handler may leave an event with
- * longjmp or exit, and a thread may be cancelled in one: that event is then not recorded. The
+ * longjmp or exit, and a thread may be canceled in one: that event is then not recorded. The
  * library keeps no descriptor open. Recorded events survive if the program is killed; the files of
  * a running capture may be deleted, but must not be truncated (SIGBUS). Link with -lkymo.
  */
@@ -35,7 +35,7 @@ extern "C" {
 /* ---- Control ------------------------------------------------------------------------------- */
 
 /*
- * What to capture. Initialise it with KYMO_OPTIONS, then set the fields that differ; fields are
+ * What to capture. Initialize it with KYMO_OPTIONS, then set the fields that differ; fields are
  * only ever added at the end, and `size` tells the library which of them the program knows.
  */
 struct kymo_options {
@@ -44,7 +44,7 @@ struct kymo_options {
     const char *instance;    /* NULL: detected */
     int level;               /* 0: only sampled values; 1 to 3 */
     uint64_t max_events;     /* records kept per lane; the oldest are dropped first */
-    unsigned cpu_util_ms;    /* interval of CPU utilisation samples; 0: none */
+    unsigned cpu_util_ms;    /* interval of CPU utilization samples; 0: none */
     unsigned host_memory_ms; /* interval of host memory samples; 0: none */
     /* Filters of runtime events, as in NEURON_RT_INSPECT_EVENT_FILTER_NC and _TYPE: "0,2,4-7";
      * "hardware,nrt_load,^cc_running". NULL: all, "none": none. Invalid items are reported on
@@ -55,7 +55,7 @@ struct kymo_options {
 #define KYMO_OPTIONS {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000, NULL, NULL}
 
 /* Reads options from the variables NEURON_RT_INSPECT_* and KYMO_LEVEL; returns whether they request
- * a capture. *options must be initialised with KYMO_OPTIONS; strings point into the environment. */
+ * a capture. *options must be initialized with KYMO_OPTIONS; strings point into the environment. */
 KYMO_API int kymo_options_from_environment(struct kymo_options *options);
 
 /* Returns 0, or a negative errno after one line on standard error. -EALREADY when a capture is

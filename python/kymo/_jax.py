@@ -1,6 +1,6 @@
-"""JAX's own profiler session beside Kymo's recording: what XLA says of its execution, its programs and its devices.
+"""JAX's own profiler session beside Kymo's recording: what XLA reports about its execution, its programs and its devices.
 
-jaxlib has no public way to start a session; where the private one is missing, a warning says what is not recorded.
+jaxlib has no public way to start a session; if the private one is missing, a warning says what is not recorded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WORD = (1 << 64) - 1
 
 
 class Session:
-    """A session that runs; stop() ends it."""
+    """A running session; stop() ends it."""
 
     def __init__(self, session: Any, profiler: Any, threads: dict[int, int]) -> None:
         self._session = session
@@ -47,7 +47,7 @@ class Session:
 
 
 def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
-    """Begins a session where JAX has been imported; None where it has not, or when that fails."""
+    """Starts a session if JAX has been imported; None if it has not, or if starting fails."""
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "devices"):
         return None
@@ -63,7 +63,7 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
         configuration = {key: value for key, value in options.advanced_configuration.items()
                          if key not in KYMO_KEYS and (key not in GPU_KEYS or with_gpu and key in JAX_GPU_KEYS)}
         if not with_gpu and not _leave_gpu_out(ours, configuration) and options.device_tracer_level > 0 and _has_gpu(jax):
-            raise RuntimeError(f"JAX {jax.__version__} cannot leave GPUs to Kymo; leave out kymo_gpu, or use JAX 0.6.2 or later")
+            raise RuntimeError(f"JAX {jax.__version__} cannot leave GPUs to Kymo; remove kymo_gpu, or use JAX 0.6.2 or later")
         _configure(ours, configuration, jax.__version__)
         _set_metadata(jax, profiler)
         threads: dict[int, int] = {}
@@ -72,7 +72,7 @@ def start(options: ProfileOptions, with_gpu: bool) -> Session | None:
     except Exception as problem:  # of a private interface, anything may have changed
         if options.raise_error_on_start_failure:
             raise
-        warnings.warn(f"kymo: JAX's own profiler does not run, so XLA's events and programs are not recorded: {problem}",
+        warnings.warn(f"kymo: JAX's own profiler did not start, so XLA's events and programs are not recorded: {problem}",
                       RuntimeWarning, stacklevel=4)
         return None
 

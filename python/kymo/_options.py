@@ -1,4 +1,4 @@
-"""ProfileOptions, with the properties of jax.profiler's and checks of what they are set to."""
+"""ProfileOptions, with the properties of jax.profiler's, checked when they are set."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ _KEYS: dict[str, _Check] = {**GPU_KEYS, **TPU_KEYS, **KYMO_KEYS}
 
 
 def check_configuration(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with values of the right types; ValueError names a key or a value that is none."""
+    """The same with values of the right types; a ValueError names an unknown key or an invalid value."""
     if not isinstance(configuration, Mapping):
         raise TypeError(f"advanced_configuration must be a dict, not {type(configuration).__name__}")
     checked = {}
@@ -180,12 +180,12 @@ class ProfileOptions:
 
     >>> options = ProfileOptions()
     >>> options.python_tracer_level = 0                    # no Python functions (default: 1)
-    >>> options.host_tracer_level = 1                      # 0: nothing of the host, 1: annotations, 2 (default), 3: more of XLA
-    >>> options.device_tracer_level = 0                    # nothing of GPUs (default: 1)
+    >>> options.host_tracer_level = 1                      # 0: nothing on the host, 1: annotations, 2 (default), 3: more of XLA
+    >>> options.device_tracer_level = 0                    # nothing on GPUs (default: 1)
     >>> options.session_id = "first"                       # the name of the run (default: its time)
     >>> options.advanced_configuration = {"gpu_detail": "graph", "kymo_python_min_duration_us": 20}
 
-    Values are checked when they are set; a key or value that there is not is a ValueError:
+    Values are checked when they are set; an unknown key or an invalid value is a ValueError:
 
     >>> options.advanced_configuration = {"gpu_detial": "graph"}
     Traceback (most recent call last):
@@ -240,7 +240,7 @@ class ProfileOptions:
 
 
 def _value(options: Any, name: str) -> Any:
-    """None where it has no such property, or cannot read it, as advanced_configuration in jaxlib 0.6 and 0.7."""
+    """None if it has no such property or cannot read it, like advanced_configuration in jaxlib 0.6 and 0.7."""
     try:
         return getattr(options, name)
     except (AttributeError, TypeError):

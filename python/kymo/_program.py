@@ -11,7 +11,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class ProgramError(RuntimeError):
-    """The program failed; the message is what it said."""
+    """The program failed; the message is its own."""
 
 
 def _above() -> list[str]:
@@ -25,7 +25,7 @@ def _above() -> list[str]:
 
 
 def program() -> str:
-    """The path of the program; FileNotFoundError when there is none."""
+    """The path of the program; FileNotFoundError if it is not found."""
     named = os.environ.get("KYMO")
     if named:
         return named
@@ -41,7 +41,7 @@ def program() -> str:
         path = os.path.join(folder, "kymo")
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return path
-    raise FileNotFoundError("the program 'kymo' is neither in this package nor on PATH; the variable KYMO can name it")
+    raise FileNotFoundError("the program 'kymo' is neither in this package nor on PATH; set KYMO to its path")
 
 
 def library(name: str) -> str | None:
@@ -57,18 +57,18 @@ def library(name: str) -> str | None:
 
 
 def _without_levels(said: str, before: str = "") -> str:
-    """Lines of the program's log, with another word than their level and time before them."""
+    """Lines of the program's log, with `before` in place of their level and time."""
     import re
     return re.sub(r"(?m)^(?:FATA|ERRO|WARN|INFO|DEBU)\[\d+\] ", before, said)
 
 
 def reason(said: str) -> str:
-    """Why a program that failed did, in its own words."""
+    """Why the program failed, in its own words."""
     return _without_levels(said[max(said.rfind("FATA["), 0):]).strip()
 
 
 def run(*arguments: str, **options: Any) -> str:
-    """Runs the program; its standard output. ProgramError with what it said when it fails."""
+    """Runs the program and returns its standard output; ProgramError with its message if it fails."""
     import subprocess
     if "input" not in options:
         options["stdin"] = subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""The server of kymo.profiler.start_server: libkymo-server, loaded when it is used."""
+"""The server of kymo.profiler.start_server: libkymo-server, loaded on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _server: Server | None = None
 
 
 class Server:
-    """A server that runs; its port."""
+    """A running server and its port."""
 
     def __init__(self, library: Any, port: int, hooks: Any) -> None:
         self._library = library
@@ -76,7 +76,7 @@ def _read_options(ctypes: Any, options: int | None, size: int) -> dict[int, Any]
 
 
 def _functions(ctypes: Any) -> tuple[Any, Any]:
-    """Called by the server after a capture has begun and before it ends: Python's functions are recorded if the client wants
+    """Called by the server after a capture starts and before it ends: Python's functions are recorded if the client wants
     them."""
     has_frames = False
 
@@ -120,7 +120,7 @@ def _jax_session(ctypes: Any) -> tuple[Any, Any]:
 
 
 def _jax_options(fields: dict[int, Any]) -> ProfileOptions:
-    """What the client has set; a client that sets no version means the defaults."""
+    """What the client has set; without a version, the defaults."""
     options = ProfileOptions()
     if fields.get(_VERSION, 0) == 0:
         return options

@@ -16,7 +16,7 @@ _INTERNAL_EVENTS = frozenset({"MemoryAllocation", "MemoryDeallocation"})
 
 
 def _process(name: str) -> int | None:
-    """The number of a plane's process; None when viewers have no place for it."""
+    """The number of a plane's process; None if viewers do not show it."""
     device = re.match(r"/device:[A-Za-z]+:(\d+)", name)
     if device is not None:
         return _FIRST_DEVICE + int(device[1])

@@ -1,4 +1,4 @@
-"""Captures as planes, lines, events and stats, as jaxlib's ProfileData: of XPlane files, and of all other formats that Kymo
+"""Captures as planes, lines, events and stats, like jaxlib's ProfileData: XPlane files and all other formats that Kymo
 reads.
 
 >>> data = ProfileData.from_file("run.xplane.pb")                    # doctest: +SKIP
@@ -7,7 +7,7 @@ reads.
 ...         for event in line.events:
 ...             print(event.name, event.start_ns, event.duration_ns, dict(event.stats))
 
-Nothing but Python is needed. It is for looking around: ``kymo.open(path).sql(...)`` is hundreds of times as fast.
+It needs only Python and is meant for exploring: ``kymo.open(path).sql(...)`` is hundreds of times faster.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class ProfileEvent:
 
     @property
     def display_name(self) -> str:
-        """The shorter name that viewers show; "" where there is none. jaxlib's events do not have it."""
+        """The shorter name that viewers show, or "". jaxlib's events do not have it."""
         return self._names.events.get(self._type, _UNKNOWN).display_name
 
     @property
@@ -173,7 +173,7 @@ class ProfileEvent:
 
     @property
     def type_stats(self) -> Iterator[tuple[str, _Value | None]]:
-        """(name, value) of all events of its type: of TPUs, what an operation is. jaxlib's events do not have it."""
+        """(name, value) shared by all events of its type: on TPUs, a description of the operation. jaxlib's events do not have it."""
         for stat in self._names.events.get(self._type, _UNKNOWN).stats:
             yield self._names.stat(stat)
 
@@ -182,7 +182,7 @@ class ProfileEvent:
 
 
 class ProfileLine:
-    """A thread, a stream, or what else has events one after another: name, id, events."""
+    """A thread, a stream, or anything else with a sequence of events: name, id, events."""
 
     def __init__(self, names: _Names, data: memoryview) -> None:
         self._names = names
@@ -253,7 +253,7 @@ class ProfileData:
 
     @staticmethod
     def from_file(proto_file_path: os.PathLike[str] | str) -> ProfileData:
-        """Of an XPlane file, or of any other file or directory that Kymo reads."""
+        """Reads an XPlane file, or any other file or directory that Kymo can read."""
         path = os.fspath(proto_file_path)
         if path.endswith(".xplane.pb") and os.path.isfile(path):
             with open(path, "rb") as file:

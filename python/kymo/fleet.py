@@ -35,11 +35,11 @@ def add(
     filesystem: Any = None,
     **storage_options: Any,
 ) -> None:
-    """Processes captures and adds their ranks to a dataset, as `kymo fleet add` does: a rank is there as a whole or not at all.
+    """Processes captures and adds their ranks to a dataset, as `kymo fleet add` does: a rank is added completely or not at all.
 
     `url` is a path or an address that fsspec knows, `storage_options` are for its file system; or it is a path in `filesystem`. Captures
-    are files of this machine; they are processed here and uploaded then. ProgramError says which could not be processed, FileExistsError
-    that a rank is there already.
+    are local files; they are processed here and then uploaded. ProgramError says which could not be processed, FileExistsError
+    that a rank already exists.
 
     >>> add("runs", "traces", run="night")                                # doctest: +SKIP
     """
@@ -67,14 +67,14 @@ def add(
 
 
 class Fleet(Tables):
-    """A dataset: its ranks, queries over the tables of all of them, which have the columns run, instance and rank."""
+    """A dataset: its ranks, and queries over all their tables, which have the columns run, instance and rank."""
 
     def __init__(self, url: os.PathLike[str] | str, *, filesystem: Any = None, **storage_options: Any) -> None:
         self.url = os.fspath(url)
         self._path = _local_path(url, filesystem)
         self._store = None if self._path is not None else _Store(url, filesystem, storage_options)
         if not self._has_mark():
-            raise FileNotFoundError(f"{self.url}: is not a dataset; kymo.fleet.add makes one")
+            raise FileNotFoundError(f"{self.url}: is not a dataset; kymo.fleet.add creates one")
 
     def __repr__(self) -> str:
         return f"kymo.fleet.Fleet({self.url!r})"
@@ -108,8 +108,8 @@ class Fleet(Tables):
         raise ValueError(f"format must be one of arrow, pandas, rows, not {format!r}")
 
     def report(self, run: str | None = None, format: str = "text") -> Any:
-        """The report of a run, or of all runs, as `kymo fleet report` prints it: a text, Markdown (format="markdown") or the parsed
-        document (format="json"), a list of runs. From an address the tables it is made of are copied to this machine first.
+        """The report of a run, or of all runs, as `kymo fleet report` prints it: plain text, Markdown (format="markdown") or the parsed
+        document (format="json"), a list of runs. The tables of a remote dataset are copied to this machine first.
 
         >>> print(fleet.report("night"))                                  # doctest: +SKIP
         """
@@ -130,7 +130,7 @@ class Fleet(Tables):
         return json.loads(printed)
 
     def remove(self, run: str, rank: int | None = None) -> None:
-        """Removes a run, or one of its ranks. KeyError when there is none."""
+        """Removes a run, or one of its ranks. KeyError if it does not exist."""
         if self._path is not None:
             try:
                 _program.run("fleet", "remove", "--run", run, *([] if rank is None else ["--rank", str(rank)]), "--", self._path)
@@ -159,7 +159,7 @@ class Fleet(Tables):
 
 
 def _local_path(url: os.PathLike[str] | str, filesystem: Any) -> str | None:
-    """The path on this machine that an address is, or None."""
+    """The local path that an address names, or None."""
     if filesystem is not None:
         return None
     name = os.fspath(url)
@@ -229,7 +229,7 @@ class _Store:
         return sorted(found)
 
     def upload(self, made: str, place: str, force: bool) -> None:
-        """The files of a rank, that of the table Rank last: a rank is there when it is."""
+        """Uploads the files of a rank, table Rank last: its file marks the rank as complete."""
         from urllib.parse import unquote
         run, _, rank = (unquote(part.split("=", 1)[1]) for part in place.split("/"))
         old = self.places(run, int(rank))
@@ -257,7 +257,7 @@ class _Store:
                 self.files.rm(path, recursive=True)
 
     def download(self, tables: Iterable[str], run: str | None, folder: str) -> None:
-        """Files of tables, of a run or of all, into a folder that is a dataset then."""
+        """Downloads tables of one run, or of all, into a folder that becomes a dataset."""
         places = {_place_in(path) for path in self._parts("Rank")}
         if run is not None:
             places = {place for place in places if place.startswith(f"run={_escape(run)}/")}
@@ -275,7 +275,7 @@ class _Store:
         self.files.put_file(local, target)
 
     def connect(self, query: str) -> Any:
-        """DuckDB with a view of each table that a query names, or of all: of ranks that are there."""
+        """DuckDB with a view of each table that a query names, or of all tables; only complete ranks are included."""
         try:
             import duckdb
         except ImportError:
@@ -288,7 +288,7 @@ class _Store:
         connection = duckdb.connect()
         connection.register_filesystem(self.files)
         if "memory" in self.files.protocol:
-            connection.execute("SET threads = 1")  # who opens a file there shares its position with others
+            connection.execute("SET threads = 1")  # all who open a file there share its position
         for name in named or names:
             files = [path for path in self._parts(name) if _place_in(path) in places]
             if not files:
@@ -301,6 +301,6 @@ class _Store:
         return connection
 
     def _parts(self, name: str) -> list[str]:
-        """The files of a table; none where it is missing."""
+        """The files of a table; none if it is missing."""
         self.files.invalidate_cache()
         return [str(path) for path in self.files.find(self.path(name)) if str(path).endswith("/" + _PART)]

@@ -1,8 +1,8 @@
 """Kymo inside jax.profiler: JAX finds this module by its entry point and calls initialize() when it looks for devices.
 
-It adds none, only a profiler: sessions of jax.profiler then also have what Kymo records of the process, which are annotations
-made with Kymo, samples of Python's stacks, and the use of CPUs and memory. KYMO_JAX_SAMPLE_HZ is the rate of the samples, 100 unless
-it is set, 0 for none; KYMO_JAX_PLUGIN=0 leaves Kymo out.
+It adds no devices, only a profiler: jax.profiler sessions then also contain what Kymo records of the process: annotations
+made with Kymo, samples of Python stacks, and CPU and memory use. KYMO_JAX_SAMPLE_HZ sets the sampling rate: 100 by default,
+0 for no samples. KYMO_JAX_PLUGIN=0 disables Kymo.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _hooks: tuple[Any, ...] = ()  # C calls them: they must stay
 
 
 def initialize() -> None:
-    """Registers the profiler; a JAX that has no place for it goes on without, with a warning."""
+    """Registers the profiler; if JAX does not support that, it warns and continues without."""
     if os.environ.get("KYMO_JAX_PLUGIN") == "0":
         return
     try:

@@ -1,4 +1,4 @@
-"""torch_neuronx.experimental.profiler.profile, by Kymo: a session of what the program, PyTorch and the Neuron runtime do.
+"""Kymo's torch_neuronx.experimental.profiler.profile: records a session of the program, PyTorch and the Neuron runtime.
 
 >>> import kymo.neuron                                               # doctest: +SKIP
 >>> with kymo.neuron.profile(profile_type="system", target="neuron_profile_perfetto", output_dir="output",
@@ -29,18 +29,18 @@ def _check(name: str, value: str, words: tuple[str, ...]) -> None:
 
 
 class profile:
-    """A context manager that records what is done inside, with the arguments of torch_neuronx's.
+    """A context manager that records the block inside it, with the arguments of torch_neuronx's.
 
     Args:
-      port: for compatibility, without effect: nothing goes over the network.
+      port: no effect, for compatibility: nothing goes over the network.
       ms_duration: the recording ends after this time, or with the block.
       neuron_tensorboard_plugin_dir: the output directory when ``output_dir`` is not given.
       profile_type: ``operator``: annotations, the runtime's events, and PyTorch's operators with the sizes of their inputs;
         ``trace``: annotations, the runtime's events, and the calls of Python functions; ``system``: annotations, the runtime's
         events, and the use of CPUs and memory.
-      auto_start: begin with the block; otherwise with ``start()``.
-      delete_working: for compatibility, without effect: there are no intermediate files.
-      traced_only: of ``operator``: leave out operators that PyTorch itself calls; what compiled programs do stays.
+      auto_start: start with the block; otherwise with ``start()``.
+      delete_working: no effect, for compatibility: there are no intermediate files.
+      traced_only: with ``operator``, leave out operators that PyTorch itself calls and keep what compiled programs do.
       target: ``neuron_profile``: session files, for `kymo view -d`; ``neuron_profile_perfetto``: also a ``.pftrace`` beside them.
       output_dir: where the session goes.
     """
@@ -67,7 +67,7 @@ class profile:
         self._timer: threading.Timer | None = None
 
     def start(self) -> None:
-        """Begins the recording; RuntimeError when one is running."""
+        """Starts the recording; RuntimeError if one is running."""
         _program.program()
         os.makedirs(self.output_dir, exist_ok=True)
         samples = 1000 if self._type == "system" else 0
@@ -82,7 +82,7 @@ class profile:
         self._timer.start()
 
     def stop(self) -> None:
-        """Ends the recording and writes it; nothing when it has ended."""
+        """Ends the recording and writes it; does nothing if it has already ended."""
         if self._operators is not None:
             self._operators.__exit__(None, None, None)
             self._operators = None
@@ -112,7 +112,7 @@ class profile:
 
 
 def _record_operators() -> Any:
-    """PyTorch's operators of this thread as events, until __exit__; None where PyTorch has not been imported."""
+    """Records this thread's PyTorch operators as events until __exit__; None if PyTorch has not been imported."""
     if "torch" not in sys.modules:
         return None
     import torch

@@ -22,7 +22,7 @@ _Row = Dict[str, Any]  # of column names and values
 
 
 def open_profile(path: os.PathLike[str] | str) -> Profile:
-    """A capture, or a processed profile: a file or a directory. FileNotFoundError when there is none.
+    """Opens a capture or a processed profile, a file or a directory. FileNotFoundError if it does not exist.
 
     >>> profile = open_profile("logs/plugins/profile/2026_11_17_07_13_18")     # doctest: +SKIP
     >>> profile.summary["event_count"]                                         # doctest: +SKIP
@@ -34,7 +34,7 @@ def open_profile(path: os.PathLike[str] | str) -> Profile:
 
 
 class Tables:
-    """Tables that the program answers queries about."""
+    """Tables that can be queried with the program."""
 
     def sql(self, query: str, format: str = "arrow") -> Any:
         """The result of a query, with DuckDB's SQL: a pyarrow.Table, a pandas.DataFrame (format="pandas") or a list of dicts
@@ -89,7 +89,7 @@ class Tables:
 
 
 class Profile(Tables):
-    """A profile. Its tables are made when they are first needed, in a temporary directory that goes with the object."""
+    """A profile. Its tables are created on first use, in a temporary directory that is removed with the object."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -102,7 +102,7 @@ class Profile(Tables):
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables; docs/tables.md of Kymo, or `kymo --show-profile-schema`, says what is in them."""
+        """The names of the tables; `kymo --show-profile-schema` describes their columns."""
         return [row["name"] for row in self.sql("SHOW TABLES", format="rows")]
 
     @property
@@ -120,7 +120,7 @@ class Profile(Tables):
         return found
 
     def events(self, where: str = "true") -> Iterator[_Row]:
-        """The events that meet a condition of SQL, in order of time: rows of SystemProfileEvents.
+        """The events that match an SQL condition, in time order: rows of SystemProfileEvents.
 
         >>> for event in profile.events("name = 'train'"):           # doctest: +SKIP
         ...     print(event["start_ts"], event["duration_ns"])
@@ -129,7 +129,7 @@ class Profile(Tables):
 
     @property
     def data(self) -> ProfileData:
-        """The capture as planes, lines and events, as jaxlib's ProfileData."""
+        """The capture as planes, lines and events, like jaxlib's ProfileData."""
         from kymo.data import ProfileData
         return ProfileData.from_file(self.path)
 
@@ -156,7 +156,7 @@ class Profile(Tables):
     # ---- The page ---------------------------------------------------------------------------------------------------------
 
     def serve(self) -> Page:
-        """The timeline on a page of this machine, whose address has a token; it goes with Page.close() or the program."""
+        """Serves the timeline on a local page, whose address has a token, until Page.close() or the end of the program."""
         import tempfile
         folder = tempfile.TemporaryDirectory(prefix="kymo-")
         return Page("view", self.path, "--data-path", folder.name, "--allow-frames", folder=folder)
@@ -183,10 +183,10 @@ def _arrow_type(pyarrow: Any, kind: str) -> Any:
 
 
 class Page:
-    """A server of pages on this machine, with a token in its address: url, wait(), close()."""
+    """A local page server, with a token in its address: url, wait(), close()."""
 
     def __init__(self, *command: str, folder: Any = None) -> None:
-        """Starts the program; `folder`, a temporary directory, goes with the page."""
+        """Starts the program; `folder`, a temporary directory, is removed with the page."""
         import atexit
         import secrets
         import subprocess
@@ -211,7 +211,7 @@ class Page:
         return self._process.poll() is None
 
     def wait(self) -> None:
-        """Until the page's server ends."""
+        """Waits until the page's server ends."""
         self._process.wait()
 
     def close(self) -> None:

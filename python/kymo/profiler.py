@@ -6,8 +6,8 @@
 ...         with profiler.StepTraceAnnotation("train", step_num=step):
 ...             train_step()
 
-The log directory is what XProf and TensorBoard read, and `kymo view` opens it. JAX is not needed; where it has been imported,
-what XLA records of itself is part of the trace.
+XProf and TensorBoard read the log directory, and `kymo view` opens it. JAX is not needed; if it has been imported,
+the trace includes what XLA records.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Trace:
-    """The trace that runs."""
+    """The running trace."""
 
     def __init__(self, log_dir: str, options: ProfileOptions, create_link: bool, create_perfetto: bool) -> None:
         self.log_dir = log_dir
@@ -56,13 +56,13 @@ _watches_exit = False
 
 def start_trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
                 profiler_options: ProfileOptions | None = None) -> None:
-    """Begins a trace; stop_trace() ends it and writes it to the log directory.
+    """Starts a trace; stop_trace() ends it and writes it to the log directory.
 
     Args:
-      log_dir: where XProf, TensorBoard and Kymo look for traces; it is made if it is not there.
-      create_perfetto_link: stop_trace() also shows the trace on a page of this machine, and waits until you end that.
+      log_dir: where XProf, TensorBoard and Kymo look for traces; it is created if missing.
+      create_perfetto_link: stop_trace() also serves the trace on a local page, and waits until you end it.
       create_perfetto_trace: stop_trace() also writes ``perfetto_trace.pftrace``.
-      profiler_options: what to record; those of jax.profiler are taken, too.
+      profiler_options: what to record; jax.profiler's options work, too.
 
     Raises:
       RuntimeError: a trace is running.
@@ -77,7 +77,7 @@ def start_trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = Fa
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
         folder = os.fspath(log_dir)
         if "://" in folder:
-            raise ValueError(f"log_dir must be a folder of this machine, not {folder!r}")
+            raise ValueError(f"log_dir must be a local folder, not {folder!r}")
         _program.program()  # what converts the recording: missed now rather than after it
         started = _Trace(os.path.abspath(folder), options_of(profiler_options), bool(create_perfetto_link),
                          bool(create_perfetto_trace))
@@ -90,7 +90,7 @@ def stop_trace() -> None:
     """Ends the trace and writes ``plugins/profile/<run>/<host>.xplane.pb`` in the log directory.
 
     Raises:
-      RuntimeError: no trace is running, or it could not be converted; the recording is kept then, and the message says where.
+      RuntimeError: no trace is running, or it could not be converted; the recording is then kept, and the message says where.
     """
     global _running
     with _lock:
@@ -105,7 +105,7 @@ def stop_trace() -> None:
 @contextmanager
 def trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
           profiler_options: ProfileOptions | None = None) -> Iterator[None]:
-    """A trace of what is done inside; arguments as of start_trace().
+    """Traces the block inside it; arguments as for start_trace().
 
     >>> with trace("/tmp/profile-data"):                             # doctest: +SKIP
     ...     train_step()
@@ -118,7 +118,7 @@ def trace(log_dir: os.PathLike[str] | str, create_perfetto_link: bool = False, c
 
 
 def annotate_function(func: _Function, name: str | None = None, **decorator_kwargs: Any) -> _Function:
-    """A function whose calls are events of the trace, with the keyword arguments as their args; also for coroutines.
+    """Wraps a function or coroutine so that its calls become events of the trace, with the keyword arguments as their args.
 
     >>> @annotate_function
     ... def load(path):
@@ -146,11 +146,11 @@ def annotate_function(func: _Function, name: str | None = None, **decorator_kwar
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What JAX has in the memory of its devices, as pprof reads it; as jax.profiler.device_memory_profile."""
+    """What JAX holds in device memory, in pprof format; same as jax.profiler.device_memory_profile."""
     try:
         import jax.profiler
     except ImportError:
-        raise RuntimeError("a profile of device memory is made by JAX, which is not installed") from None
+        raise RuntimeError("device memory profiles need JAX, which is not installed") from None
     profile: bytes = jax.profiler.device_memory_profile(backend)
     return profile
 
@@ -195,7 +195,7 @@ def _begin(started: _Trace) -> None:
 
 
 def _give_up(started: _Trace) -> None:
-    """Ends what a start that failed has begun."""
+    """Cleans up after a failed start."""
     import shutil
     if started.jax is not None:
         started.jax.stop()
@@ -243,7 +243,7 @@ def _host_name() -> str:
 
 
 def _make_run(ended: _Trace) -> str:
-    """The folder of the run: named by the session or by the time, and then no other's."""
+    """The folder of the run, named after the session, or after the time and then unique."""
     import time
     runs = os.path.join(ended.log_dir, "plugins", "profile")
     name = ended.options.session_id
@@ -266,11 +266,11 @@ def _make_run(ended: _Trace) -> str:
 
 
 def _show(path: str) -> None:
-    """The trace on a page of this machine, until the user ends it or the program of the page does."""
+    """Serves the trace on a local page until the user or the page's server ends it."""
     from kymo.profile import Profile
     page = Profile(path).serve()
     print(f"Open URL in browser: {page.url}", flush=True)
-    print("ctrl-c to go on", flush=True)
+    print("Press Ctrl+C to continue", flush=True)
     try:
         page.wait()
     except KeyboardInterrupt:
@@ -303,7 +303,7 @@ def _configuration_of(options: ProfileOptions) -> dict[str, Any]:
     configuration = options.advanced_configuration
     if configuration.get("gpu_detail") == "graph" or configuration.get("gpu_enable_cupti_activity_graph_trace"):
         import warnings
-        warnings.warn("kymo: kernels of CUDA graphs are recorded, not graphs as a whole, which CUPTI can only do from the start of "
+        warnings.warn("kymo: kernels of CUDA graphs are recorded, not whole graphs: CUPTI can record those only from the start of "
                       "the program: kymo inspect --gpu-detail graph", RuntimeWarning, stacklevel=5)
         configuration.pop("gpu_enable_cupti_activity_graph_trace", None)
         if "gpu_detail" in configuration:
@@ -347,13 +347,13 @@ def _watch_exit() -> None:
 
 
 def _finish() -> None:
-    """A trace that still runs when the program ends is written."""
+    """Writes a trace that is still running when the program ends."""
     if _running is not None:
         stop_trace()
 
 
 def _forget() -> None:
-    """A child of fork has no part in its parent's trace."""
+    """A forked child takes no part in its parent's trace."""
     global _running, _lock
     _running = None
     _lock = threading.Lock()
@@ -362,13 +362,13 @@ def _forget() -> None:
 # ---- Server -------------------------------------------------------------------------------------------------------------------
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """A server from which XProf, TensorBoard and `kymo capture` take traces of this process, on a port of loopback."""
+    """Starts a server on a loopback port, from which XProf, TensorBoard and `kymo capture` take traces of this process."""
     from kymo import _server
     return _server.start(port, requires_backend)
 
 
 def stop_server() -> None:
-    """Ends the server of start_server()."""
+    """Stops the server of start_server()."""
     from kymo import _server
     _server.stop()
 

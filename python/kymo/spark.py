@@ -1,4 +1,4 @@
-"""Apache Spark as the engine of `kymo fleet`: for runs of so many ranks that one machine is not enough.
+"""Apache Spark as the engine of `kymo fleet`, for runs with too many ranks for one machine.
 
 `kymo fleet report D --engine spark://HOST:PORT` starts this module and tells it, a line of JSON each, which tables to read and
 which queries to run; they are the program's own, the same that DuckDB runs otherwise. `kymo fleet add D CAPTURE… --engine …`
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 
 class EngineError(RuntimeError):
-    """Spark could not do it; the message says why in a line."""
+    """Spark failed; the message says why in one line."""
 
 
 def _first_line(problem: BaseException) -> str:
@@ -46,7 +46,7 @@ def session(master: str, **settings: str) -> Any:
     try:
         spark = builder.getOrCreate()
     except Exception as problem:  # py4j raises what Java threw
-        raise EngineError(f"Spark at {master} does not start: {_first_line(problem)}") from None
+        raise EngineError(f"Spark at {master} did not start: {_first_line(problem)}") from None
     spark.sparkContext.setLogLevel("ERROR")
     # As many parts as there are cores for them; Spark's 200 cost a small cluster more than the queries.
     spark.conf.set("spark.sql.shuffle.partitions", str(2 * spark.sparkContext.defaultParallelism))
@@ -60,7 +60,7 @@ class Engine:
         self.spark = spark
 
     def table(self, name: str, path: str, run: str, columns: dict[str, str], ranks: list[int] | None = None) -> None:
-        """A table of a run: of all ranks, or of some. Ranks without a file of table Rank are not there yet."""
+        """A table of a run: of all ranks, or of some. Ranks without a file of table Rank are not complete yet."""
         from pyspark.sql import functions as F
         schema = ", ".join(f"`{column}` {kind}" for column, kind in columns.items())
         keys = "run string, instance string, rank string"
@@ -78,7 +78,7 @@ class Engine:
         rows.createOrReplaceTempView(name)
 
     def result(self, name: str, path: str) -> None:
-        """A result that is there already, as a table of its name."""
+        """Makes an existing result a table of its name."""
         self.spark.read.parquet(path).createOrReplaceTempView(name)
 
     def query(self, name: str, sql: str, path: str) -> None:
@@ -102,7 +102,7 @@ class Engine:
 
 
 def serve(master: str, replies: IO[str]) -> None:
-    """Answers the requests on standard input, each by a line: ok, or error and why."""
+    """Answers each request on standard input with one line: ok, or error and the reason."""
     try:
         engine = Engine(session(master))
     except EngineError as problem:
@@ -138,10 +138,10 @@ def main() -> int:
     parser.add_argument("--add", metavar="DATASET", help="add captures to a dataset, instead of answering requests")
     parser.add_argument("--run", help="name of their run")
     parser.add_argument("--instance", help="machine they ran on")
-    parser.add_argument("--force", action="store_true", help="replace ranks that are there")
+    parser.add_argument("--force", action="store_true", help="replace existing ranks")
     parser.add_argument("captures", nargs="*")
     options = parser.parse_args()
-    # Spark and Java print on standard output, too: only replies shall.
+    # Spark and Java print to standard output as well, which is for replies alone.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     if options.add is None:

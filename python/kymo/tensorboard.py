@@ -1,6 +1,6 @@
 """Kymo inside TensorBoard, which finds the plug-in by its entry point: a tab with Kymo's pages for the log directory.
 
-The pages are those of `kymo serve LOGDIR`, a server on loopback that is started when the tab is opened first; TensorBoard forwards
+The pages are those of `kymo serve LOGDIR`, a server on loopback that starts when the tab is first opened; TensorBoard forwards
 requests to it, so that they work wherever TensorBoard does. Profiles of the log directory are shown and queried; uploads, deletions
 and captures are not forwarded. XProf's plug-in, which is named "profile", may be there as well.
 """
@@ -58,7 +58,7 @@ class KymoPlugin(base_plugin.TBPlugin):
         return _answer(start_response, "200 OK", _MODULE, "text/javascript")
 
     def _address(self) -> urllib.parse.SplitResult:
-        """Of the server, which is started when it is needed first, and again should it have ended."""
+        """The address of the server, which is started when first needed, and restarted if it has ended."""
         assert self._folder is not None
         with self._lock:
             if self._page is None or not self._page.is_running():
@@ -134,7 +134,7 @@ def _path(environ: dict[str, Any]) -> str:
 
 
 def _refuse(environ: dict[str, Any]) -> str | None:
-    """Why a request is not forwarded. Pages of other sites must not have TensorBoard's user ask for anything."""
+    """Why a request is not forwarded. Pages of other sites must not make requests on behalf of TensorBoard's user."""
     method = environ["REQUEST_METHOD"]
     if method not in ("GET", "HEAD", "POST"):
         return "profiles are changed with kymo itself, not in TensorBoard"

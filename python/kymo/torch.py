@@ -19,10 +19,10 @@ def trace_handler(dir_name: os.PathLike[str] | str, worker_name: str | None = No
                   xplane: bool = False) -> Callable[[Any], None]:
     """For torch.profiler's on_trace_ready: each trace becomes a run, ``plugins/profile/<time>/<worker>.pt.trace.json`` in the
     folder, all that PyTorch recorded included (steps, shapes, stacks, memory). ``kymo view`` opens the newest run, ``kymo serve``
-    lists them. Of programs with several ranks, runs are named by their step, so that the files of one step are one run.
+    lists them. Runs of programs with several ranks are named after their step, so that the files of one step form one run.
 
     Args:
-      dir_name: the log directory; it is made if it is not there.
+      dir_name: the log directory; it is created if missing.
       worker_name: the name of the file (default: host and process).
       use_gzip: compress the file.
       xplane: write ``<worker>.xplane.pb`` instead, which XProf and TensorBoard show.
@@ -43,7 +43,7 @@ def trace_handler(dir_name: os.PathLike[str] | str, worker_name: str | None = No
 
 
 def _write(profiler: Any, run: str, worker: str, use_gzip: bool, xplane: bool) -> None:
-    """Under another name until it is whole."""
+    """Uses another name until the file is complete."""
     import tempfile
     with tempfile.TemporaryDirectory(prefix=".kymo-", dir=run) as folder:
         name = worker + (".pt.trace.json.gz" if use_gzip else ".pt.trace.json")

@@ -1,6 +1,6 @@
-"""Python runs this at its start, for kymo inspect --torch-ops puts its folder first on PYTHONPATH: PyTorch then writes its
+"""Python runs this at startup, because kymo inspect --torch-ops puts its folder first on PYTHONPATH: PyTorch then writes its
 operators as NVTX ranges. Nothing is done without KYMO_TORCH_OPS, or before a program has imported torch and uses CUDA; what goes
-wrong is one line on standard error, and the program goes on."""
+wrong is one line on standard error, and the program continues."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ class _Operators:
         self.range = None
 
     def wait(self):
-        """CUDA must not be initialised earlier than by the program, which may want to fork or to choose a device first."""
+        """CUDA must not be initialized earlier than by the program, which may want to fork or to choose a device first."""
         if self.torch.version.cuda is not None:
             self.torch.cuda._lazy_call(self.start)
 

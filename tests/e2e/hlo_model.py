@@ -1,6 +1,6 @@
 """Functions in JAX, lowered to HLO: `python hlo_model.py FOLDER [GROUP...]` writes a folder for each group of
 functions, with the module, its inputs, what JAX gives for them, and the names of the results. Of each group there is
-the module as JAX makes it, and as XLA has optimised it for the CPU: with fusions, layouts and bitcasts."""
+the module as JAX makes it, and as XLA has optimized it for the CPU: with fusions, layouts and bitcasts."""
 
 import json
 import os
@@ -293,7 +293,7 @@ def lower(folder, name, function, arguments):
     compiled = lowered.compile()
     ranks = [(arguments, compiled(*arguments))]
     write(folder / name, lowered.compiler_ir("hlo"), ranks)
-    write(folder / f"{name}_optimised", compiled.runtime_executable().hlo_modules()[0], ranks)
+    write(folder / f"{name}_optimized", compiled.runtime_executable().hlo_modules()[0], ranks)
 
 
 def lower_group(folder, name):
@@ -338,7 +338,7 @@ def lower_collectives(folder):
 
     ranks = [(jax.tree.map(shard(i), arguments), jax.tree.map(shard(i), results)) for i in range(4)]
     write(folder / "collectives", lowered.compiler_ir("hlo"), ranks)
-    write(folder / "collectives_optimised", lowered.compile().runtime_executable().hlo_modules()[0], ranks)
+    write(folder / "collectives_optimized", lowered.compile().runtime_executable().hlo_modules()[0], ranks)
 
 
 def main():

@@ -308,7 +308,7 @@ class DeviceWork:
         return {"Memset_details": self.broken(f"kind:device num_bytes:{self.number()} async:1")}
 
     def signed(self):
-        """Neighbours differ by more than there are numbers."""
+        """Neighbors differ by more than there are numbers."""
         edge = self.random.choice([INT64_MIN, INT64_MAX, 0, -1])
         return self.random.choice([edge, self.random.getrandbits(64) + INT64_MIN, self.number()])
 

@@ -39,7 +39,7 @@ def one_stream(events):
     return kept
 
 
-def analyse(trace, host, work):
+def analyze(trace, host, work):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rank.json"
         path.write_text(json.dumps({**trace, "traceEvents": host + work}))
@@ -58,10 +58,10 @@ def figures(path):
     rows = []
     for step in steps:
         window = in_window(work, step["ts"], step["ts"] + step["dur"])
-        whole = analyse(trace, host, window)
+        whole = analyze(trace, host, window)
         times = whole.get_temporal_breakdown(visualize=False).iloc[0]
         overlap = whole.get_comm_comp_overlap(visualize=False).iloc[0]["comp_comm_overlap_pctg"]
-        idle = analyse(trace, host, one_stream(window)).get_idle_time_breakdown(ranks=[0], consecutive_kernel_delay=30, visualize=False)[0]
+        idle = analyze(trace, host, one_stream(window)).get_idle_time_breakdown(ranks=[0], consecutive_kernel_delay=30, visualize=False)[0]
         causes = {row.idle_category: float(row.idle_time) for row in idle.itertuples()}
         rows.append(
             {

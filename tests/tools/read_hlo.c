@@ -1,6 +1,6 @@
 /*
  * Prints what is made of an HLO module, for tests: read-hlo WHAT FILE [NAME [RADIUS [NODES
- * [root]]]]. WHAT is expressions, short, long, costs, memory, graph, dot or neighbours; of memory,
+ * [root]]]]. WHAT is expressions, short, long, costs, memory, graph, dot or neighbors; of memory,
  * NAME is the space.
  */
 #include "hlo/hlo.h"
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
         hlo_put_module(&out, &module, strcmp(what, "short") == 0);
     else if (ok && strcmp(what, "memory") == 0)
         ok = put_memory(&out, &module, atoi(name), &err);
-    else if (ok && strcmp(what, "neighbours") == 0)
+    else if (ok && strcmp(what, "neighbors") == 0)
         ok = hlo_neighbors_json(&out, &module, text_of(name), &err);
     else if (ok)
         ok = put_graph(&out, &module, strcmp(what, "dot") == 0, options, &err);

@@ -195,7 +195,7 @@ test('memory is drawn with its peak, and what is alive there; a moment is on the
   await done()
 })
 
-test('the graph leads from an operation to its neighbours and into fusions; the memory of the module to the graph', async () => {
+test('the graph leads from an operation to its neighbors and into fusions; the memory of the module to the graph', async () => {
   await open('/profile/gpt?tool=memory_viewer')
   const memory = await getJson<{ maxHeap: { instructionName?: string; logicalBufferSizeMib: number }[] }>(server, '/profiles/gpt/tools/memory_viewer?format=json')
   const largest = memory.maxHeap.reduce((most, one) => (one.logicalBufferSizeMib > most.logicalBufferSizeMib ? one : most))
@@ -228,7 +228,7 @@ test('the graph leads from an operation to its neighbours and into fusions; the 
   await page.getByRole('searchbox', { name: 'Find an instruction' }).fill('gemm_fusion_dot.131')
   await page.getByRole('list', { name: 'Instructions' }).getByRole('button', { name: 'gemm_fusion_dot.131', exact: true }).click()
   await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
-  await drawn.filter({ hasText: 'wrapped_convert.25' }).first().press('Enter') // a neighbour, by the keyboard
+  await drawn.filter({ hasText: 'wrapped_convert.25' }).first().press('Enter') // a neighbor, by the keyboard
   await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
   await page.getByRole('button', { name: 'Zoom in' }).click()
   await page.getByRole('button', { name: 'Whole program' }).click()

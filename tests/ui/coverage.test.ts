@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { byEngine } from '../../ui/src/model/colouring'
+import { byEngine } from '../../ui/src/model/coloring'
 import { ENGINES } from '../../ui/src/model/deviceLanes'
 import { paletteBytes } from '../../ui/src/model/palette'
 import { makeDeviceProfile } from './device-server'
@@ -51,10 +51,10 @@ interface Area {
   y: number
   width: number
   height: number
-  colour: Rgb
+  color: Rgb
 }
 
-/** For each area of the page, the mean of how far its pixels are from the background to its colour. */
+/** For each area of the page, the mean of how far its pixels are from the background to its color. */
 async function meanShares(page: Page, areas: Area[], back: Rgb): Promise<number[]> {
   const bottom = Math.max(...areas.map((area) => area.y + area.height))
   const png = (await page.screenshot({ clip: { x: 0, y: 0, width: 900, height: Math.ceil(bottom) } })).toString('base64')
@@ -63,9 +63,9 @@ async function meanShares(page: Page, areas: Area[], back: Rgb): Promise<number[
     const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
     const context = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true })!
     context.drawImage(image, 0, 0)
-    return areas.map(({ x, y, width, height, colour }) => {
+    return areas.map(({ x, y, width, height, color }) => {
       const { data } = context.getImageData(x, y, width, height)
-      const reach = colour.map((value, i) => value - back[i]!)
+      const reach = color.map((value, i) => value - back[i]!)
       const length = reach.reduce((sum, value) => sum + value * value, 0)
       let sum = 0
       for (let at = 0; at < data.length; at += 4) {
@@ -114,15 +114,15 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
   const pinned = lanes.map(({ track }) => track.id)
   const ends = lanes.flatMap(({ events }) => events.map(([, end]) => end))
   const whole = { from: Math.min(...lanes.map(({ events }) => events[0]![0])), to: ends.reduce((a, b) => Math.max(a, b)) }
-  const page = await openPage(browser, `${server.url}/profile/${capture}?colour=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 700 })
+  const page = await openPage(browser, `${server.url}/profile/${capture}?color=engine&pinned=${pinned.join('.')}`, { theme, width: 900, height: 700 })
   await complete(page)
   await page.addStyleTag({ content: '.text, .notes, .tab-area { visibility: hidden }' })
   const [box, back] = [await canvasBox(page), await backOf(page)]
   const areas = await Promise.all(lanes.map(async ({ track, slot }): Promise<Area> => {
     const name = (await page.locator(`.row[data-track="${track.id}"]`).boundingBox())!
     expect(name.y + name.height, 'all rows are on the screen').toBeLessThan(box.y + box.height)
-    const colour = [...palette.subarray(4 * slot, 4 * slot + 3)] as Rgb
-    return { x: box.x, y: name.y + PADDING, width: Math.floor(box.width), height: track.rows * ROW, colour }
+    const color = [...palette.subarray(4 * slot, 4 * slot + 3)] as Rgb
+    return { x: box.x, y: name.y + PADDING, width: Math.floor(box.width), height: track.rows * ROW, color }
   }))
   const errors: number[] = []
   for (let level = 0; level < levels; level++) {
@@ -130,7 +130,7 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
     const length = (whole.to - whole.from) * ZOOM ** level
     const from = Math.round(Math.max(whole.from, Math.min(whole.to - length, end - length / 3)))
     const to = Math.round(from + length)
-    await go(page, `/profile/${capture}?colour=engine&pinned=${pinned.join('.')}&span=${from}-${to}`)
+    await go(page, `/profile/${capture}?color=engine&pinned=${pinned.join('.')}&span=${from}-${to}`)
     const shares = await meanShares(page, areas, back)
     lanes.forEach(({ track, events }, at) => {
       const drawn = (shares[at]! * ROW) / (ROW - 1) // rows are a pixel apart

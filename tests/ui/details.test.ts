@@ -45,7 +45,7 @@ describe('fields', () => {
     const fields = api.groups.flatMap((group) => group.fields).filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0))
     expect(await panel(page).locator('.field').count()).toBe(fields.length)
     const titles = await panel(page).locator('details.group > summary').allInnerTexts()
-    expect(titles.slice(0, 3)).toEqual([expect.stringMatching(/^Durations of this name/), expect.stringMatching(/^Dependencies/), 'GPU kernel'])
+    expect(titles.slice(0, 3)).toEqual([expect.stringMatching(/^Durations of events with this name/), expect.stringMatching(/^Dependencies/), 'GPU kernel'])
     expect(titles.slice(-3)).toEqual(['General', 'Timing', 'IDs'])
     expect(titles).not.toContain('Data') // nothing in it
     const shared = panel(page).locator('.field', { hasText: 'Dynamic shared bytes' })

@@ -69,7 +69,7 @@ test('the bytes of the scratchpad that are drawn as in use are those of the tabl
   await expect.poll(() => chart.getAttribute('data-rects')).toBe(String(usage.filter(([, bytes]) => bytes > 0).length))
   await page.mouse.move(0, 0)
   const { from, to } = await page.getByTestId('timeline').evaluate((node) => ({ from: Number(node.dataset.from), to: Number(node.dataset.to) }))
-  // The height of the topmost pixel of each column that has the colour of the bars: all have the same, and reach the bottom.
+  // The height of the topmost pixel of each column that has the color of the bars: all have the same, and reach the bottom.
   const heights = await chart.locator('canvas').evaluate((node) => {
     const canvas = node as HTMLCanvasElement
     const { data, width, height } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height)
@@ -77,10 +77,10 @@ test('the bytes of the scratchpad that are drawn as in use are those of the tabl
     const counts = new Map<string, number>()
     for (let x = 0; x < width; x++) counts.set(at(x, height - 3), (counts.get(at(x, height - 3)) ?? 0) + 1)
     counts.delete('0,0,0,0')
-    const colour = [...counts].sort((a, b) => b[1] - a[1])[0]![0]
+    const color = [...counts].sort((a, b) => b[1] - a[1])[0]![0]
     return Array.from({ length: width }, (_, x) => {
       let y = 0
-      while (y < height && at(x, y) !== colour) y++
+      while (y < height && at(x, y) !== color) y++
       return (height - y) / height
     })
   })

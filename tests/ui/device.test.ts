@@ -1,4 +1,4 @@
-// Device profiles in the browser: views, details, colours, tabs and the way there from a system profile. One server, one page.
+// Device profiles in the browser: views, details, colors, tabs and the way there from a system profile. One server, one page.
 import { readFileSync } from 'node:fs'
 import type { Browser, Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ async function open(query: string): Promise<void> {
   await complete(page)
 }
 
-test('the minimal view has engines and utilisation; the full view the rest, packets and semaphores folded', async () => {
+test('the minimal view has engines and utilization; the full view the rest, packets and semaphores folded', async () => {
   const engines = ['Tensor', 'TensorMatrix', 'Vector', 'Scalar', 'GpSimd', 'Sync', 'TensorMatrix utilization', 'MFU']
   expect((await lanes()).filter((label) => !label.includes('NC0'))).toEqual(engines)
   const minimal = page.getByRole('button', { name: 'Minimal' })
@@ -65,9 +65,9 @@ test('an instruction: its operands field by field, its groups, and its dependenc
   await expect.poll(() => parameter('event')).toBe(`s${cause}`)
 })
 
-test('colours by layer, HLO operation, opcode and engine have legends', async () => {
-  for (const [colour, entry] of [['layer', '/gpt/block0'], ['hlo', '.'], ['opcode', 'MATMUL'], ['engine', 'TensorMatrix']] as const) {
-    await page.getByLabel('Colour by').selectOption(colour)
+test('colors by layer, HLO operation, opcode and engine have legends', async () => {
+  for (const [color, entry] of [['layer', '/gpt/block0'], ['hlo', '.'], ['opcode', 'MATMUL'], ['engine', 'TensorMatrix']] as const) {
+    await page.getByLabel('Color by').selectOption(color)
     await page.getByRole('complementary', { name: 'Legend' }).getByTitle(entry, { exact: false }).first().waitFor()
   }
 })
@@ -200,11 +200,11 @@ test('the summary asks once, also when its tab is opened again; a tab beyond the
 })
 
 test('the summary has the findings and the metrics', async () => {
-  await open('tab=summary&panel=maximised')
+  await open('tab=summary&panel=maximized')
   const region = page.getByRole('region', { name: 'Summary' })
   const [[mfu, tensor]] = (await ask(server, DEVICE, 'SELECT mfu_estimated_percent, tensor_engine_active_time_percent FROM Summary')) as [[number, number]]
   await region.getByRole('list', { name: 'Engines and DMA' }).getByText(formatShare(tensor!)).waitFor()
-  await region.getByRole('list', { name: 'Utilisation' }).getByText(formatShare(mfu!)).first().waitFor()
+  await region.getByRole('list', { name: 'Utilization' }).getByText(formatShare(mfu!)).first().waitFor()
   for (const title of ['Findings', 'Operations', 'HBM traffic', 'Opcodes', 'System information']) await region.getByRole('heading', { name: title, exact: true }).waitFor()
   for (const theme of ['dark', 'light'] as const) {
     await setTheme(page, theme)

@@ -206,7 +206,7 @@ export async function openPage(
   return page
 }
 
-/** Fails on serious accessibility findings of axe on the current page. Themes differ in colours alone: of the light one only these are
+/** Fails on serious accessibility findings of axe on the current page. Themes differ in colors alone: of the light one only these are
     looked at, where the same test also looks at the dark one. */
 export async function expectAccessible(page: Page, theme: 'dark' | 'light' = 'dark'): Promise<void> {
   // By evaluate: the page's content security policy forbids foreign scripts.

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closePages, launch, openPage, Server } from './fixtures'
-import { isColoured, pixels } from './timeline-page'
+import { isColored, pixels } from './timeline-page'
 
 const TOKEN = 'a-token-of-this-test-0123456789'
 
@@ -35,7 +35,7 @@ test.each(['localhost', '127.0.0.1'])('the timeline draws in a frame of a page o
   await frame.locator('[data-testid="timeline"][data-complete="true"]').waitFor()
   const box = (await frame.locator('.canvas').boundingBox())!
   const drawn = await pixels(page, box.x, box.y, Math.floor(box.width), Math.floor(box.height))
-  expect(drawn.filter(isColoured).length).toBeGreaterThan(500)
+  expect(drawn.filter(isColored).length).toBeGreaterThan(500)
   expect(page.consoleErrors).toEqual([])
   await page.close()
 })

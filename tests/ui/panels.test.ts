@@ -93,7 +93,7 @@ test('selecting an event moves nothing; its details say what it belongs to and l
 test('the lower panel collapses and covers the timeline, remembered; number keys open tabs; Tab stops are few', async () => {
   const page = await open('/profile/gpt')
   const panel = page.getByRole('tabpanel')
-  await page.getByRole('button', { name: 'Maximise the panel' }).click()
+  await page.getByRole('button', { name: 'Maximize the panel' }).click()
   const high = (await panel.boundingBox())!.height
   expect(high).toBeGreaterThan(600)
   await page.getByRole('button', { name: 'Collapse the panel' }).click()
@@ -215,7 +215,7 @@ test('a query becomes a track, kept in the address, whose events can be selected
 })
 
 test('a link opens the profile after it was renamed; values are suggested; exports are downloaded', async () => {
-  const page = await open('/profile/torch?colour=duration', { allow: /404/ })
+  const page = await open('/profile/torch?color=duration', { allow: /404/ })
   const { id } = await getJson<Profile>(server, '/profiles/torch')
   await expect.poll(() => parameter(page, 'id')).toBe(id)
   const link = page.url()
@@ -223,7 +223,7 @@ test('a link opens the profile after it was renamed; values are suggested; expor
   await page.goto(link)
   await page.getByRole('heading', { level: 1, name: 'moved' }).waitFor()
   await complete(page)
-  expect([new URL(page.url()).pathname, parameter(page, 'colour')]).toEqual(['/profile/moved', 'duration'])
+  expect([new URL(page.url()).pathname, parameter(page, 'color')]).toEqual(['/profile/moved', 'duration'])
 
   const search = page.getByRole('combobox', { name: 'Search events' })
   await search.fill('name:aten::conv')

@@ -2,7 +2,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closePages, launch, openPage, Server } from './fixtures'
-import { Api, canvasBox, complete, isColoured, pixels, spanOf, xOf } from './timeline-page'
+import { Api, canvasBox, complete, isColored, pixels, spanOf, xOf } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -43,7 +43,7 @@ test('ends of flows are no events', async () => {
   expect(await row('Stream 7 flows').count()).toBe(0)
 })
 
-test('a group shows its utilisation, open and folded, and the share at the pointer', async () => {
+test('a group shows its utilization, open and folded, and the share at the pointer', async () => {
   const header = row('GPU 0')
   const [track, box] = [Number(await header.getAttribute('data-track')), await canvasBox(page)]
   const span = await spanOf(page)
@@ -52,7 +52,7 @@ test('a group shows its utilisation, open and folded, and the share at the point
   const y = (await header.boundingBox())!.y
   for (const isFolded of [false, true]) {
     const curve = await pixels(page, box.x, y + 4, Math.floor(box.width), 18)
-    expect(curve.filter(isColoured).length).toBeGreaterThan(200)
+    expect(curve.filter(isColored).length).toBeGreaterThan(200)
     await page.mouse.move(await xOf(page, (longest.start + longest.end) / 2), y + 12)
     expect(await page.getByRole('tooltip').innerText()).toMatch(/^\d.* % busy\n.*GPU 0/)
     if (!isFolded) await header.locator('button.fold').click()

@@ -32,7 +32,7 @@ afterAll(async () => {
 const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
 const drawn = () => page.locator('canvas[data-complete=true]').waitFor()
 
-test('a run is analysed and drawn; a finding leads to its rank and step, and the address brings that back', async () => {
+test('a run is analyzed and drawn; a finding leads to its rank and step, and the address brings that back', async () => {
   page = await openPage(browser, `${server.url}/?run=`)
   await drawn()
   await expect.poll(() => parameter('run')).toBe('runs/night')

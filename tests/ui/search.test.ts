@@ -97,10 +97,10 @@ test('a query can be entered here, and only a new query opens the tab', async ()
 })
 
 test('an unknown field shows an error with the available fields', async () => {
-  const page = await open('/profile/gpt?tab=search&q=colour:red', { allow: /400/ })
+  const page = await open('/profile/gpt?tab=search&q=color:red', { allow: /400/ })
   const alert = page.getByRole('tabpanel').getByRole('alert')
   await alert.waitFor()
-  expect(await alert.innerText()).toContain("'colour'")
+  expect(await alert.innerText()).toContain("'color'")
   expect(await alert.innerText()).toContain('duration start end core')
   await page.goto(`${server.url}/profile/gpt?tab=search&q=name:nosuchthing`)
   await page.getByText('No matching events.').waitFor()

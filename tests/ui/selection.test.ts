@@ -72,7 +72,7 @@ test('a box is summed up by name, as in the API', async () => {
 })
 
 test.each([
-  ['gpt', '27215751000', '27233766000'], // one kernel's borders: it is in, its neighbours are not
+  ['gpt', '27215751000', '27233766000'], // one kernel's borders: it is in, its neighbors are not
   ['tpu', '5439011742500', '5639011742503'], // not on whole nanoseconds
   ['torch', '100000000000', '300000000000'],
   ['neuron', '0', '1000000000'],

@@ -134,7 +134,7 @@ describe('the console', () => {
     await page.close()
   })
 
-  test('a long query can be cancelled', async () => {
+  test('a long query can be canceled', async () => {
     const page = await open('/profile/gpt?tab=sql')
     await editor(page).fill('SELECT count(*) FROM range(10000000000) a, range(100) b')
     await page.keyboard.press('Control+Enter')

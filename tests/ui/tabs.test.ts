@@ -153,7 +153,7 @@ describe('operators', () => {
 
   test('are a tree of layers whose parts add up', async () => {
     const [[total]] = (await ask(server, 'gpt', "SELECT sum(kernel_ns)::DOUBLE FROM HloRun WHERE kind = 'operation'")) as [[number]]
-    const page = await open('/profile/gpt?tab=operators&panel=maximised', { height: 1400 }) // all layers are in the DOM
+    const page = await open('/profile/gpt?tab=operators&panel=maximized', { height: 1400 }) // all layers are in the DOM
     await page.getByRole('combobox', { name: 'Group by' }).selectOption('layer')
     const top = await cells(page, 'Operations')
     expect(top.reduce((sum, row) => sum + amount(row[2]), 0)).toBe(total)

@@ -1,8 +1,8 @@
-// Interactions of the timeline: events, arrows, tracks, colours, markers, box selection, search; checked against the server.
+// Interactions of the timeline: events, arrows, tracks, colors, markers, box selection, search; checked against the server.
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closePages, launch, openPage, Server } from './fixtures'
-import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf } from './timeline-page'
+import { Api, complete, isColored, canvasBox, pixels, spanOf, xOf, yOf } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -115,7 +115,7 @@ test('tracks collapse, pin, hide, unhide and move, by button and by key', async 
   await complete(page)
   const strip = (await page.locator('.row[aria-label="GPU 0"]').boundingBox())!
   const box = await canvasBox(page)
-  expect((await pixels(page, box.x, strip.y + 12, Math.floor(box.width))).filter(isColoured).length).toBeGreaterThan(50)
+  expect((await pixels(page, box.x, strip.y + 12, Math.floor(box.width))).filter(isColored).length).toBeGreaterThan(50)
   await page.getByRole('button', { name: 'Expand GPU 0' }).click()
 
   const row = (name: string): Locator => page.locator(`.row[aria-label="${name}"]`)
@@ -170,19 +170,19 @@ test('row height, grouping and the minimal view are read from the URL', async ()
   await close(page)
 })
 
-test('colours follow the colour mode, and match the legend', async () => {
+test('colors follow the color mode, and match the legend', async () => {
   const page = await open(`gpt?${NEAR}`)
   const stream = await gpt.track(/^Stream #14/)
   const box = await canvasBox(page)
   const y = (await yOf(page, stream.id)) - 7
-  const row = async () => (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).map(String)
+  const row = async () => (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColored).map(String)
   const byName = await row()
   expect(await page.getByRole('complementary', { name: 'Legend' }).count()).toBe(0)
   for (const [mode, entry, isAllListed] of [
     ['duration', '1 ms', false], ['engine', 'Stream', true], ['opcode', 'fusion', true], ['layer', 'jit(train_step)', false],
     ['module', 'jit_train_step', true],
   ] as const) {
-    await page.goto(`${server.url}/profile/gpt?${NEAR}&colour=${mode}`)
+    await page.goto(`${server.url}/profile/gpt?${NEAR}&color=${mode}`)
     await complete(page)
     const legend = page.getByRole('complementary', { name: 'Legend' })
     await legend.getByText(entry).first().waitFor()
@@ -192,7 +192,7 @@ test('colours follow the colour mode, and match the legend', async () => {
     const listed = await legend.locator('i').evaluateAll((swatches) =>
       swatches.map((swatch) => getComputedStyle(swatch).backgroundColor.match(/\d+/g)!.join(',')))
     // Slices of several events, and the gaps between them, are darker.
-    if (isAllListed) expect(shown.filter((colour) => listed.includes(colour)).length, mode).toBeGreaterThan(0.8 * shown.length)
+    if (isAllListed) expect(shown.filter((color) => listed.includes(color)).length, mode).toBeGreaterThan(0.8 * shown.length)
   }
   await page.getByRole('button', { name: 'Module' }).click()
   expect(await page.getByRole('complementary', { name: 'Legend' }).locator('i').count()).toBe(0)
@@ -279,10 +279,10 @@ test('search results are highlighted, here and on the overview', async () => {
   const inside = Math.round(outline.x + outline.width / 2 - box.x)
   expect(marked[inside]).toEqual(plain[inside])
   const isOutside = (x: number) => x < outline.x - 5 || x > outline.x + outline.width + 5
-  const dimmed = plain.findIndex((pixel, x) => isColoured(pixel) && isOutside(x + box.x))
-  expect(isColoured(marked[dimmed]!)).toBe(false)
+  const dimmed = plain.findIndex((pixel, x) => isColored(pixel) && isOutside(x + box.x))
+  expect(isColored(marked[dimmed]!)).toBe(false)
   const strip = (await page.getByRole('slider', { name: 'Visible range' }).boundingBox())!
-  expect((await pixels(page, strip.x, strip.y + 2, Math.floor(strip.width))).filter(isColoured).length).toBeGreaterThan(10)
+  expect((await pixels(page, strip.x, strip.y + 2, Math.floor(strip.width))).filter(isColored).length).toBeGreaterThan(10)
   await close(page)
 })
 

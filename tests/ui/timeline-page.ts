@@ -35,7 +35,7 @@ export async function xOf(page: Page, time: number): Promise<number> {
   return box.x + ((time - span.from) / (span.to - span.from)) * box.width
 }
 
-/** The centre of a track's row. */
+/** The center of a track's row. */
 export async function yOf(page: Page, track: number, row = 0, rowHeight = 18): Promise<number> {
   const box = (await page.locator(`.row[data-track="${track}"]`).boundingBox())!
   return box.y + 3 + (row + 0.5) * rowHeight
@@ -54,8 +54,8 @@ export async function pixels(page: Page, x: number, y: number, width: number, he
   }, png.toString('base64'))
 }
 
-/** Slices are coloured; the background is nearly grey. */
-export function isColoured([r, g, b]: Rgb): boolean {
+/** Slices are colored; the background is nearly gray. */
+export function isColored([r, g, b]: Rgb): boolean {
   return Math.max(r, g, b) - Math.min(r, g, b) > 30
 }
 

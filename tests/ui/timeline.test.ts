@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
-import { Api, complete, isColoured, canvasBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
+import { Api, complete, isColored, canvasBox, pixels, spanOf, xOf, yOf, type Item } from './timeline-page'
 
 let server: Server
 let browser: Browser
@@ -47,7 +47,7 @@ test('an event is drawn exactly from its start to its end', async () => {
   })!
   const [x0, x1] = [Math.round(await xOf(page, alone.start)), Math.round(await xOf(page, alone.end))]
   const line = await pixels(page, x0 - 2, (await yOf(page, track.id)) - 7, x1 - x0 + 4)
-  const drawn = line.map(isColoured)
+  const drawn = line.map(isColored)
   expect(drawn.slice(0, 2)).toEqual([false, false])
   expect(drawn.slice(2, x1 - x0 + 1).every(Boolean)).toBe(true)
   expect(drawn.slice(x1 - x0 + 2)).toEqual([false, false])
@@ -66,7 +66,7 @@ test('through a tunnel to another port, as by ssh -L, the timeline is drawn', as
   const page = await openPage(browser, url)
   await complete(page)
   const box = await canvasBox(page)
-  expect((await pixels(page, box.x, await yOf(page, track.id), Math.floor(box.width))).some(isColoured)).toBe(true)
+  expect((await pixels(page, box.x, await yOf(page, track.id), Math.floor(box.width))).some(isColored)).toBe(true)
   await close(page)
   tunnel.close()
 })
@@ -78,7 +78,7 @@ test('90 seconds into a profile, a range of microseconds is exact to the pixel',
   const [from, to] = [late.start - 1_000_000, late.start + 1_000_000]
   const page = await open(`tpu?span=${from}-${to}`)
   const x = Math.round(await xOf(page, late.start))
-  const line = (await pixels(page, x - 3, (await yOf(page, track.id)) - 7, 6)).map(isColoured)
+  const line = (await pixels(page, x - 3, (await yOf(page, track.id)) - 7, 6)).map(isColored)
   const isNear = (item: Item) => item.row === 0 && item.end > late.start - 4_000 && item.start < late.start
   const before = (await tpu.items(track.id, from, to)).some(isNear)
   if (!before) expect(line.slice(0, 3)).toEqual([false, false, false])
@@ -95,8 +95,8 @@ test('no frame is blank while panning and zooming', async () => {
   const keys = 'dddddwwwwdddsssssaaaadd'
   for (const key of keys) {
     await page.keyboard.press(key)
-    const coloured = (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColoured).length
-    expect(coloured / box.width).toBeGreaterThan(0.6)
+    const colored = (await pixels(page, box.x, y, Math.floor(box.width))).filter(isColored).length
+    expect(colored / box.width).toBeGreaterThan(0.6)
   }
   await close(page)
 })
@@ -173,7 +173,7 @@ test('shortcuts are off while typing', async () => {
 })
 
 test('a reload restores the same frame', async () => {
-  const page = await open('gpt?span=27100000000-29000000000&colour=opcode&height=24&pinned=19&collapsed=17&markers=28000000000!x')
+  const page = await open('gpt?span=27100000000-29000000000&color=opcode&height=24&pinned=19&collapsed=17&markers=28000000000!x')
   // Not the icons beside the names: Chromium does not smooth their edges alike each time.
   const frame = async () => {
     await page.getByRole('complementary', { name: 'Legend' }).getByText('fusion').waitFor()
@@ -251,7 +251,7 @@ test('rendering recovers from a lost WebGL context', async () => {
 
 test('it is accessible with markers, a box, arrows, a legend and hidden tracks', async () => {
   for (const theme of ['dark', 'light'] as const) {
-    const all = 'event=s36&markers=26000000000!a~27000000000!b&box=26000000000-26500000000_8.19&colour=opcode&hidden=9&pinned=18'
+    const all = 'event=s36&markers=26000000000!a~27000000000!b&box=26000000000-26500000000_8.19&color=opcode&hidden=9&pinned=18'
     const page = await open(`gpt?span=25800000000-27400000000&${all}`, { theme })
     await page.getByTestId('arrow-cause').waitFor()
     await page.getByRole('button', { name: '1 hidden' }).click()

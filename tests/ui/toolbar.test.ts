@@ -63,25 +63,25 @@ test.each([1280, 1920, 3840])('it fits in one line at %i pixels, without clippin
 
 test('in a narrow window the view settings move into a popover', async () => {
   await open('/profile/gpt', { width: 800 })
-  expect(await page.getByRole('combobox', { name: 'Colour by' }).isVisible()).toBe(false)
+  expect(await page.getByRole('combobox', { name: 'Color by' }).isVisible()).toBe(false)
   await page.getByRole('button', { name: 'View settings' }).click()
-  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('duration')
-  await expect.poll(() => parameter('colour')).toBe('duration')
+  await page.getByRole('combobox', { name: 'Color by' }).selectOption('duration')
+  await expect.poll(() => parameter('color')).toBe('duration')
   await page.keyboard.press('Escape')
-  await page.getByRole('combobox', { name: 'Colour by' }).waitFor({ state: 'hidden' })
+  await page.getByRole('combobox', { name: 'Color by' }).waitFor({ state: 'hidden' })
 })
 
-test('colours, grouping, minimal view and row height are in the URL, survive a reload, and the back button undoes them', async () => {
+test('colors, grouping, minimal view and row height are in the URL, survive a reload, and the back button undoes them', async () => {
   await open()
-  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('module')
+  await page.getByRole('combobox', { name: 'Color by' }).selectOption('module')
   await page.getByRole('combobox', { name: 'Group tracks by' }).selectOption('thread')
   await page.getByRole('button', { name: 'Minimal' }).click()
   await page.getByRole('slider', { name: 'Row height' }).fill('30')
   await expect.poll(() => parameter('height')).toBe('30')
-  expect([parameter('colour'), parameter('group'), parameter('minimal')]).toEqual(['module', 'thread', '1'])
+  expect([parameter('color'), parameter('group'), parameter('minimal')]).toEqual(['module', 'thread', '1'])
   await page.reload()
   await searchBox().waitFor()
-  expect(await page.getByRole('combobox', { name: 'Colour by' }).inputValue()).toBe('module')
+  expect(await page.getByRole('combobox', { name: 'Color by' }).inputValue()).toBe('module')
   expect(await page.getByRole('combobox', { name: 'Group tracks by' }).inputValue()).toBe('thread')
   expect(await page.getByRole('button', { name: 'Minimal' }).getAttribute('aria-pressed')).toBe('true')
   expect(await page.getByRole('slider', { name: 'Row height' }).inputValue()).toBe('30')
@@ -120,10 +120,10 @@ test('the key / focuses the search; results are counted, and next and previous s
 
 test('an unknown field shows an error with the available fields', async () => {
   await open('/profile/gpt', { allow: REFUSED_QUERY })
-  await searchBox().fill('colour:red')
+  await searchBox().fill('color:red')
   await searchBox().press('Enter')
   const problem = page.getByRole('banner').getByRole('alert')
-  await problem.getByText("unknown field 'colour'").waitFor()
+  await problem.getByText("unknown field 'color'").waitFor()
   expect(await problem.textContent()).toContain('duration')
   expect(await searchBox().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
@@ -174,12 +174,12 @@ test('a favourite stays one after a reload', async () => {
 
 test('renaming keeps the view; deleting returns to the profile list', async () => {
   // Requests in flight under the old name fail with 404.
-  await open('/profile/matmul?colour=layer', { allow: /status of 404/ })
+  await open('/profile/matmul?color=layer', { allow: /status of 404/ })
   await page.getByRole('button', { name: 'Actions for this profile' }).click()
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
   await page.getByRole('textbox', { name: /New name/ }).fill('renamed')
   await page.keyboard.press('Enter')
-  await expect.poll(() => page.url()).toMatch(/\/profile\/renamed\?colour=layer&id=[0-9a-f]{16}$/)
+  await expect.poll(() => page.url()).toMatch(/\/profile\/renamed\?color=layer&id=[0-9a-f]{16}$/)
   await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor()
   await searchBox().waitFor()
   await page.getByRole('button', { name: 'Actions for this profile' }).click()
@@ -197,10 +197,10 @@ async function profileId(name: string): Promise<string> {
 test('the link to the view is copied', async () => {
   await open()
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.getByRole('combobox', { name: 'Colour by' }).selectOption('engine')
+  await page.getByRole('combobox', { name: 'Color by' }).selectOption('engine')
   await page.getByRole('button', { name: 'Copy link' }).click()
   await page.getByText('Link copied').waitFor()
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${server.url}/profile/gpt?colour=engine&id=${await profileId('gpt')}`)
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${server.url}/profile/gpt?color=engine&id=${await profileId('gpt')}`)
 })
 
 test('without clipboard access the link is shown', async () => {

@@ -422,7 +422,7 @@ def test_bytes_and_operations_add_up(made, profiles):
     assert profile.one("SELECT sum(transfer_bytes) FROM DmaPacketAggregated") == profile.one("SELECT dma_transfer_total_bytes FROM Summary")
     assert profile.one("SELECT sum(raw_flops) FROM Instruction") == profile.one("SELECT hardware_flops FROM Summary")
     assert profile.one("SELECT sum(raw_flops) - sum(flops_transpose) FROM Instruction") == profile.one("SELECT model_flops FROM Summary")
-    # Colours by HLO operation: each instruction's is a row, and has as many instructions.
+    # Colors by HLO operation: each instruction's is a row, and has as many instructions.
     assert profile.one("SELECT count(*) FROM Instruction i ANTI JOIN HloInstruction h USING (raw_hlo_id) WHERE i.raw_hlo_id IS NOT NULL") == 0
     assert profile.one("SELECT count(*) FROM Instruction i JOIN HloInstruction h USING (raw_hlo_id) WHERE i.hlo_name <> h.hlo_name "
                        "OR i.start_ts < h.start_ts OR i.end_ts > h.end_ts + 1") == 0

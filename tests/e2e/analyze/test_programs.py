@@ -105,7 +105,7 @@ def outermost_scope(planes, launch):
     return inner, outer
 
 
-def labelled_kernels(planes, line, programs):
+def labeled_kernels(planes, line, programs):
     """[(kernel, execution it is part of, name of its operation and its scope, the operation or None)]"""
     _, step_of = brute_force.steps_of(planes)
     launches = brute_force.launches_of(planes)
@@ -155,7 +155,7 @@ def resolve(program, kernel):
 
 
 def runs_of(kernels, key):
-    """Neighbours with the same key, together."""
+    """Neighbors with the same key, together."""
     groups = []
     for kernel in kernels:
         if not groups or key(groups[-1][-1]) != key(kernel):
@@ -189,7 +189,7 @@ def expected_rows(planes):
     rows, groups = [], []
     for plane in planes:
         for line in plane.lines_named("Stream #") if plane.is_device else []:
-            kernels = labelled_kernels(planes, line, programs)
+            kernels = labeled_kernels(planes, line, programs)
             executions = [
                 row_event(group, group[0][1][0], {}) for group in runs_of(kernels, lambda k: k[1])
             ]
@@ -256,7 +256,7 @@ def check_operations(planes, summary):
     assert summary["operations"] == listed
 
 
-def test_rows_of_a_gpu_hold_its_labelled_kernels_by_execution_and_operation(on_gpu):
+def test_rows_of_a_gpu_hold_its_labeled_kernels_by_execution_and_operation(on_gpu):
     planes, document, _ = on_gpu
     rows = check_rows(planes, document)
     assert len(rows) == 1
@@ -266,10 +266,10 @@ def test_rows_of_a_gpu_hold_its_labelled_kernels_by_execution_and_operation(on_g
 def test_times_of_operations_on_a_gpu_are_those_of_their_kernels(on_gpu):
     planes, _, summary = on_gpu
     check_operations(planes, summary)
-    labelled = [e for e in brute_force.device_events(planes) if "hlo_module" in e.stats]
-    assert sum(entry["kernel_count"] for entry in summary["operations"]) == len(labelled) > 80
+    labeled = [e for e in brute_force.device_events(planes) if "hlo_module" in e.stats]
+    assert sum(entry["kernel_count"] for entry in summary["operations"]) == len(labeled) > 80
     assert sum(entry["total_ns"] for entry in summary["operations"]) == pytest.approx(
-        sum(event.duration for event in labelled) / 1e3
+        sum(event.duration for event in labeled) / 1e3
     )
 
 
@@ -289,17 +289,17 @@ def test_a_training_capture_has_one_execution_for_each_step(training):
     assert {event["kernel_count"] for event in modules["events"]} == {319}
 
 
-def test_derived_events_come_in_order_and_cover_every_labelled_kernel(on_gpu):
+def test_derived_events_come_in_order_and_cover_every_labeled_kernel(on_gpu):
     planes, document, _ = on_gpu
-    labelled = sum("hlo_module" in e.stats for e in brute_force.device_events(planes))
+    labeled = sum("hlo_module" in e.stats for e in brute_force.device_events(planes))
     for row in document["derived_rows"]:
         events = row["events"]
         assert all(a["start_ps"] <= b["start_ps"] for a, b in zip(events, events[1:]))
-        assert sum(event["kernel_count"] for event in events) == labelled
+        assert sum(event["kernel_count"] for event in events) == labeled
 
 
 def test_kernels_inside_a_cuda_graph_are_found_by_their_order(training):
-    """All are labelled with the graph, which is no operation of the program."""
+    """All are labeled with the graph, which is no operation of the program."""
     planes, document, _ = training
     labels = {e.stats["hlo_op"] for e in brute_force.device_events(planes) if "hlo_op" in e.stats}
     assert labels == {"command_buffer_1"}
@@ -390,10 +390,10 @@ def space(kymo, tmp_path):
 
 def test_rows_of_a_device_with_two_streams_say_which_they_are_made_from(space):
     space.program("jit_f(5)", hlo_module("jit_f", [instruction("dot.1")]), program_id=5)
-    first, second, unlabelled = space.stream(14), space.stream(20), space.stream(21)
+    first, second, unlabeled = space.stream(14), space.stream(20), space.stream(21)
     space.kernel(second, "dot_1", 10, 5, hlo_module="jit_f", hlo_op="dot.1", program_id=5)
     space.kernel(first, "dot_1", 12, 5, hlo_module="jit_f", hlo_op="dot.1", program_id=5)
-    space.kernel(unlabelled, "memcpy", 14, 5)
+    space.kernel(unlabeled, "memcpy", 14, 5)
     assert space.rows() == {
         "XLA Modules - from #14": [("jit_f", 1)],
         "XLA Ops - from #14": [("dot.1", 1)],

@@ -340,7 +340,7 @@ def test_damaged_session_files_are_refused_with_the_place(kymo, training, tmp_pa
 
 
 def test_each_process_of_a_machine_becomes_a_file_of_its_own(kymo, annotated, tmp_path):  # noqa: F811
-    """All planes of a process are in its file, with the times they had, and none of a neighbour's."""
+    """All planes of a process are in its file, with the times they had, and none of a neighbor's."""
     out = tmp_path / "out"
     processes = [record(annotated, out, 20)[0] for _ in range(3)]
     run = pathlib.Path(kymo.ok("convert", out, tmp_path / "logs").strip())

@@ -196,7 +196,7 @@ def test_one_capture_at_a_time(kymo, program, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["reset", "close"])
-def test_a_cancelled_capture_ends(kymo, program, tmp_path, how):
+def test_a_canceled_capture_ends(kymo, program, tmp_path, how):
     client = http2.Client(program.port)
     client.call("Profile", profile_request(duration_ms=60000))
     wait_for(lambda: program.left() != [])

@@ -57,7 +57,7 @@ def python(tmp_path, installed):
 
 
 def test_operators_are_recorded_from_the_first_use_of_cuda(python):
-    """Not before: a program may fork first, or choose its device; nor is there a context for a synchronisation."""
+    """Not before: a program may fork first, or choose its device; nor is there a context for a synchronization."""
     before = "import torch; print(torch.done); torch.use_cuda(); torch.cuda.synchronize(); import json; print(json.dumps(torch.done))"
     output, errors = python(before)
     first, then = output.splitlines()

@@ -341,7 +341,7 @@ def shown_on_terminal(command, environment):
 
 
 @pytest.mark.parametrize("command", CAPTURE_COMMANDS)
-def test_colour_is_for_terminals_and_can_be_declined(kymo, command):
+def test_color_is_for_terminals_and_can_be_declined(kymo, command):
     plain = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"}
     arguments = [kymo.path, *command, MATMUL]
     assert ESCAPE not in kymo.ok(*command, MATMUL, env=plain)
@@ -353,7 +353,7 @@ def test_colour_is_for_terminals_and_can_be_declined(kymo, command):
     assert "GPU:0" in shown and f"{ESCAPE}[1m" not in shown and f"{ESCAPE}[2m" not in shown
 
 
-def test_messages_are_coloured_on_terminals_only(kymo, tmp_path):
+def test_messages_are_colored_on_terminals_only(kymo, tmp_path):
     plain = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     command = [kymo.path, "view", tmp_path / "gone"]
     assert ESCAPE not in kymo.refuses(*command[1:])

@@ -119,14 +119,14 @@ def test_cmake_finds_the_package(tree, tmp_path):
     assert subprocess.run([tmp_path / "build" / "user", "1"], capture_output=True).returncode == 0
 
 
-def test_pages_completions_and_licences_are_there(tree):
+def test_pages_completions_and_licenses_are_there(tree):
     share = tree / "share"
     assert (share / "man" / "man1" / "kymo-view.1").is_file()
     for path in ("bash-completion/completions/kymo", "bash-completion/completions/neuron-profile",
                  "zsh/site-functions/_kymo", "fish/vendor_completions.d/kymo.fish",
                  "fish/vendor_completions.d/neuron-explorer.fish"):
         assert "output-format" in (share / path).read_text()
-    licences = share / "doc" / "kymo" / "licenses"
-    assert "DuckDB" in (licences / "duckdb.txt").read_text()
-    assert "svelte 5" in (licences / "ui.txt").read_text()
+    licenses = share / "doc" / "kymo" / "licenses"
+    assert "DuckDB" in (licenses / "duckdb.txt").read_text()
+    assert "svelte 5" in (licenses / "ui.txt").read_text()
     assert "Apache License" in (share / "doc" / "kymo" / "LICENSE").read_text()

@@ -32,7 +32,7 @@ def run(program, *arguments):
 
 
 def module_of(text):
-    """A serialised module of HLO's text; in a process's own imports, as jaxlib takes long to import."""
+    """A serialized module of HLO's text; in a process's own imports, as jaxlib takes long to import."""
     from jaxlib import _hlo
 
     return _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
@@ -406,13 +406,13 @@ def test_of_a_computation_with_more_than_is_shown_the_beginning_or_the_root(read
     assert "5 of 22 instructions" in run(read_hlo, "dot", tmp_path / "module.pb", "", 2, 5), "a cut is told"
 
 
-def test_neighbours_are_found_through_elements_of_tuples(read_hlo, tmp_path):
+def test_neighbors_are_found_through_elements_of_tuples(read_hlo, tmp_path):
     (tmp_path / "module.pb").write_bytes(module_of("""
 HloModule m
 ENTRY e { a = f32[2] parameter(0)  t = (f32[2], f32[2]) custom-call(a), custom_call_target="two"  g = f32[2] get-tuple-element(t), index=0
   h = f32[2] get-tuple-element(t), index=1  ROOT s = f32[2] add(g, h) }"""))
-    assert json.loads(run(read_hlo, "neighbours", tmp_path / "module.pb", "s")) == {"operand_names": ["t", "t"], "consumer_names": []}
-    assert json.loads(run(read_hlo, "neighbours", tmp_path / "module.pb", "%t"))["consumer_names"] == ["s", "s"]
+    assert json.loads(run(read_hlo, "neighbors", tmp_path / "module.pb", "s")) == {"operand_names": ["t", "t"], "consumer_names": []}
+    assert json.loads(run(read_hlo, "neighbors", tmp_path / "module.pb", "%t"))["consumer_names"] == ["s", "s"]
 
 
 def test_damaged_modules_are_read_or_refused(read_hlo, tmp_path):

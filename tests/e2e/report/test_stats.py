@@ -182,7 +182,7 @@ def test_nccl_overlaps_with_computation(nccl):
 
 
 def low_parts(work):
-    """Times in which less than half is covered by work, in 30 parts: (share, length), neighbours merged."""
+    """Times in which less than half is covered by work, in 30 parts: (share, length), neighbors merged."""
     first, last = min(e["from"] for e in work), max(e["from"] + e["ns"] for e in work)
     width = -(-(last - first) // 30)
     merged, found, is_open = [], [], False

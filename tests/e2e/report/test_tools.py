@@ -384,7 +384,7 @@ def test_a_profile_of_an_earlier_version_is_told_how_to_get_its_steps(kymo, plac
 @pytest.mark.slow
 @pytest.mark.plain_build
 def test_memory_of_a_program_is_that_of_xprof(tool, xprof):
-    """But for the order of buffers of the same size, and colours."""
+    """But for the order of buffers of the same size, and colors."""
     ours, theirs = tool("memory_viewer", GPT, module=MODULE), xprof[GPT]["memory_viewer"]
     assert ours.keys() == theirs.keys() and len(theirs["heapSizes"]) > 300
     for key in theirs.keys() - {"maxHeapBySize", "maxHeapToBySize", "bySizeToMaxHeap", "bufferBlocks"}:

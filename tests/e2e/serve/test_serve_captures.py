@@ -72,13 +72,13 @@ def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server):
     assert server.wait_for("again", "ready")["reason"] is None
 
 
-def test_a_capture_can_be_cancelled(server):
+def test_a_capture_can_be_canceled(server):
     service = http2.Service(lambda service, connection, number: http2.finish(connection) or time.sleep(30))
-    job = capture(server, "cancelled", service, duration_ms=600000).json["id"]
+    job = capture(server, "canceled", service, duration_ms=600000).json["id"]
     wait_until(lambda: service.requests)
-    assert server.get("profiles/cancelled")["status"] == "processing"
+    assert server.get("profiles/canceled")["status"] == "processing"
     assert server.ask("DELETE", f"uploads/{job}").status == 204
-    wait_until(lambda: server.ask("GET", "profiles/cancelled").status == 404)
+    wait_until(lambda: server.ask("GET", "profiles/canceled").status == 404)
 
 
 @pytest.mark.parametrize("body, said", [

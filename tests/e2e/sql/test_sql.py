@@ -216,7 +216,7 @@ def test_tables_align_numbers_to_the_right_and_mark_null(kymo, profile):
     )
 
 
-def test_tables_in_files_are_neither_cut_nor_coloured(kymo, profile, tmp_path):
+def test_tables_in_files_are_neither_cut_nor_colored(kymo, profile, tmp_path):
     target = tmp_path / "out.txt"
     query = "SELECT repeat('x', 5000) AS t FROM range(100)"
     assert kymo.ok("sql", profile, query, "--output-file", target) == ""
@@ -279,7 +279,7 @@ def test_a_terminal_gets_forty_rows_within_its_width(kymo, profile):
     assert lines[-1] == "40 rows, 2,960 more rows; --limit 0 shows all"
 
 
-def test_a_terminal_gets_all_rows_when_asked_and_no_colour_when_declined(kymo, profile):
+def test_a_terminal_gets_all_rows_when_asked_and_no_color_when_declined(kymo, profile):
     command = [kymo.path, "sql", profile, "SELECT id, NULL FROM Events", "--limit", 0]
     shown, code = Terminal(command, environment={"NO_COLOR": "1"}).read_all()
     assert code == 0 and ESCAPE not in shown

@@ -190,7 +190,7 @@ TEST(four_million_texts_take_seconds_and_keep_their_numbers)
     for (uint32_t i = 0; i < TEXTS; i += 997)
         wrong += !text_equal(intern_text(&intern, i + 1), numbered_name(name, i));
     assert_int_equal(wrong, 0);
-    assert_true(seconds < 60); /* about 2 s without sanitizers; quadratic behaviour takes hours */
+    assert_true(seconds < 60); /* about 2 s without sanitizers; quadratic behavior takes hours */
     intern_free(&intern);
 }
 

@@ -228,7 +228,7 @@ static bool line_on_a_terminal(char *line, size_t size)
     return true;
 }
 
-TEST(a_terminal_gets_colours_unless_they_are_declined)
+TEST(a_terminal_gets_colors_unless_they_are_declined)
 {
     char line[256];
     unsetenv("NO_COLOR");
@@ -251,7 +251,7 @@ int main(void)
         SCRATCH_TEST(a_line_of_any_length_is_one_line_and_keeps_its_beginning),
         SCRATCH_TEST(lines_of_several_threads_do_not_mix),
         SCRATCH_TEST(the_number_is_the_whole_seconds_that_have_passed),
-        cmocka_unit_test(a_terminal_gets_colours_unless_they_are_declined),
+        cmocka_unit_test(a_terminal_gets_colors_unless_they_are_declined),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -253,7 +253,7 @@ TEST(the_sequencer_puts_parallel_results_in_order)
     }
 }
 
-TEST(a_cancelled_sequencer_turns_all_later_ones_away)
+TEST(a_canceled_sequencer_turns_all_later_ones_away)
 {
     for (size_t t = 0; t < COUNT_OF(thread_counts); t++) {
         struct pool *pool = pool_create(thread_counts[t]);
@@ -313,7 +313,7 @@ static bool pass_then_cancel(unsigned passes)
     return waiter.passed;
 }
 
-TEST(a_waiter_passes_when_all_before_it_have_and_not_when_cancelled)
+TEST(a_waiter_passes_when_all_before_it_have_and_not_when_canceled)
 {
     for (unsigned round = 0; round < 50; round++) {
         assert_true(pass_then_cancel(3));
@@ -335,9 +335,9 @@ int main(void)
         cmocka_unit_test(zero_threads_mean_one_for_each_usable_core),
         cmocka_unit_test(pools_that_never_ran_are_destroyed_at_once),
         cmocka_unit_test(the_sequencer_puts_parallel_results_in_order),
-        cmocka_unit_test(a_cancelled_sequencer_turns_all_later_ones_away),
+        cmocka_unit_test(a_canceled_sequencer_turns_all_later_ones_away),
         cmocka_unit_test(whoever_comes_after_its_turn_need_not_wait),
-        cmocka_unit_test(a_waiter_passes_when_all_before_it_have_and_not_when_cancelled),
+        cmocka_unit_test(a_waiter_passes_when_all_before_it_have_and_not_when_canceled),
     };
     return cmocka_run_group_tests_name("pool and sequencer", tests, NULL, NULL);
 }

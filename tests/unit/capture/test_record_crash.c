@@ -101,7 +101,7 @@ static uint64_t whole_number(const struct ntrace *trace, const struct model_even
     return i;
 }
 
-/* The same for its neighbours. */
+/* The same for its neighbors. */
 static void assert_whole_numbers(const struct ntrace *trace, uint64_t *last)
 {
     for (size_t e = 0; e < trace->events.count; e++) {

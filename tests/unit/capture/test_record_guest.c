@@ -114,10 +114,10 @@ static void read_session(struct ntrace *trace, const char *directory)
     assert_whole(trace);
 }
 
-/* ---- Cancelled threads --------------------------------------------------------------------- */
+/* ---- Canceled threads --------------------------------------------------------------------- */
 
-/* The first event opens files: without protection, the thread is cancelled there. */
-static void *record_cancelled(void *number)
+/* The first event opens files: without protection, the thread is canceled there. */
+static void *record_canceled(void *number)
 {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     pthread_cancel(pthread_self());
@@ -133,7 +133,7 @@ static void cancel_in_first_event(void **state)
     for (intptr_t i = 0; i < 50; i++) {
         pthread_t thread;
         void *result;
-        pthread_create(&thread, NULL, record_cancelled, (void *)i);
+        pthread_create(&thread, NULL, record_canceled, (void *)i);
         pthread_join(thread, &result);
         if (result != PTHREAD_CANCELED)
             _exit(1);
@@ -141,7 +141,7 @@ static void cancel_in_first_event(void **state)
     exit(kymo_stop() != 0);
 }
 
-TEST(a_thread_cancelled_in_its_first_event_leaves_no_lock_held)
+TEST(a_thread_canceled_in_its_first_event_leaves_no_lock_held)
 {
     char directory[4096];
     struct ntrace trace;
@@ -183,7 +183,7 @@ static bool same_signals(const sigset_t *a, const sigset_t *b)
 }
 
 /* Of either type of cancellation. */
-static void *record_and_be_cancelled_late(void *number)
+static void *record_and_be_canceled_late(void *number)
 {
     sigset_t before, after;
     int type = (intptr_t)number % 2 ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED;
@@ -207,8 +207,7 @@ static void cancel_late(void **state)
         pthread_t thread;
         void *result;
         /* With the first call of pthread_cancel, glibc installs its signal handler. */
-        pthread_create(&thread, NULL, i ? record_and_be_cancelled_late : record_cancelled,
-                       (void *)i);
+        pthread_create(&thread, NULL, i ? record_and_be_canceled_late : record_canceled, (void *)i);
         pthread_join(thread, &result);
         if (result != PTHREAD_CANCELED)
             _exit(1);
@@ -229,7 +228,7 @@ TEST(a_cancellation_that_comes_late_leaves_no_lock_held)
     model_free(&trace);
 }
 
-static void *record_until_cancelled(void *first)
+static void *record_until_canceled(void *first)
 {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     for (uint64_t i = (uint64_t)(intptr_t)first * 1000000;; i++)
@@ -243,7 +242,7 @@ static void cancel_anywhere(void **state)
     start_in(state, 200);
     for (intptr_t i = 0; i < 400; i++) {
         pthread_t thread;
-        pthread_create(&thread, NULL, record_until_cancelled, (void *)i);
+        pthread_create(&thread, NULL, record_until_canceled, (void *)i);
         usleep((useconds_t)rng_below(&rng, 600));
         pthread_cancel(thread);
         pthread_join(thread, NULL);
@@ -251,7 +250,7 @@ static void cancel_anywhere(void **state)
     exit(kymo_stop() != 0);
 }
 
-TEST(threads_may_be_cancelled_at_any_instruction)
+TEST(threads_may_be_canceled_at_any_instruction)
 {
     if (IS_SANITIZED) /* sanitizers do not support longjmp from any instruction */
         skip();
@@ -358,7 +357,7 @@ static void *come_and_go(void *unused)
 {
     for (intptr_t i = 100;; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, record_cancelled, (void *)i) == 0)
+        if (pthread_create(&thread, NULL, record_canceled, (void *)i) == 0)
             pthread_join(thread, NULL);
     }
     return unused;
@@ -526,9 +525,9 @@ TEST(a_text_too_long_for_a_ring_is_cut_visibly_and_counted)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(a_thread_cancelled_in_its_first_event_leaves_no_lock_held),
+        WITH_FOLDER(a_thread_canceled_in_its_first_event_leaves_no_lock_held),
         WITH_FOLDER(a_cancellation_that_comes_late_leaves_no_lock_held),
-        WITH_FOLDER(threads_may_be_cancelled_at_any_instruction),
+        WITH_FOLDER(threads_may_be_canceled_at_any_instruction),
         WITH_FOLDER(signal_handlers_may_leave_an_event_with_longjmp),
         WITH_FOLDER(signal_handlers_may_exit_in_the_middle_of_an_event),
         WITH_FOLDER(a_program_may_exit_while_its_threads_record),

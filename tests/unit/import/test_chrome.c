@@ -165,7 +165,7 @@ TEST(batches_keep_the_contract_however_the_source_is_read)
 struct failing {
     struct sink sink;
     atomic_int left;
-    atomic_bool cancelled;
+    atomic_bool canceled;
 };
 
 static bool fail_batch(struct sink *sink, const struct batch *batch, unsigned worker,
@@ -178,7 +178,7 @@ static bool fail_batch(struct sink *sink, const struct batch *batch, unsigned wo
 
 static void note_cancel(struct sink *sink)
 {
-    atomic_store(&((struct failing *)sink)->cancelled, true);
+    atomic_store(&((struct failing *)sink)->canceled, true);
 }
 
 TEST(a_sink_that_fails_ends_the_reading)
@@ -191,7 +191,7 @@ TEST(a_sink_that_fails_ends_the_reading)
     struct error err;
     assert_false(source_read(source, &failing.sink, pool, &err));
     assert_string_equal(err.text, "enough");
-    assert_true(atomic_load(&failing.cancelled));
+    assert_true(atomic_load(&failing.canceled));
     pool_destroy(pool);
     source_close(source);
     output_discard(&text);

@@ -140,7 +140,7 @@ struct check {
     size_t count;
     const struct catalog *catalog;
     pthread_mutex_t lock;
-    unsigned begun, cancelled;
+    unsigned begun, canceled;
     uint64_t events, args, dropped;
     bool sequences[64];
     uint8_t *wanted;
@@ -227,7 +227,7 @@ static bool check_batch(struct sink *sink, const struct batch *batch, unsigned w
 
 static void check_cancel(struct sink *sink)
 {
-    ((struct check *)sink)->cancelled++;
+    ((struct check *)sink)->canceled++;
 }
 
 static struct source *merge(struct made *parts, size_t count)
@@ -274,7 +274,7 @@ TEST(every_event_of_each_part_is_there_once_with_its_args)
             check.sink.together = 1 + time;
             assert_true(source_read(source, &check.sink, pool, &err));
             assert_int_equal(check.begun, 1);
-            assert_int_equal(check.cancelled, 0);
+            assert_int_equal(check.canceled, 0);
             assert_int_equal(check.events, count * LANES * LANE_EVENTS);
             assert_int_equal(source->parts_done, check.events);
             assert_int_equal(source->parts, check.events);
@@ -305,7 +305,7 @@ TEST(the_failure_of_a_part_is_the_failure_of_the_whole)
     struct check check = check_of(parts, 2, source);
     assert_false(source_read(source, &check.sink, pool, &err));
     assert_string_equal(err.text, "lane 2 is damaged");
-    assert_true(check.cancelled > 0);
+    assert_true(check.canceled > 0);
     source_close(source);
     pool_destroy(pool);
 }

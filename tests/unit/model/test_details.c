@@ -81,7 +81,7 @@ TEST(a_kernel_of_rocm_is_read_without_what_its_tracer_does_not_know)
     assert_int_equal(details.block[1], 4);
 }
 
-TEST(uninitialised_numbers_of_rocm_are_no_figures)
+TEST(uninitialized_numbers_of_rocm_are_no_figures)
 {
     static const char text[] = "regs:2191500840 static_shared:32462 dynamic_shared:0 "
                                "grid:1280,1,1 block:256,1,1 occ_pct:0";
@@ -400,7 +400,7 @@ int main(void)
         cmocka_unit_test(a_kernel_is_read),
         cmocka_unit_test(a_kernel_of_an_older_tensorflow_is_read),
         cmocka_unit_test(a_kernel_of_rocm_is_read_without_what_its_tracer_does_not_know),
-        cmocka_unit_test(uninitialised_numbers_of_rocm_are_no_figures),
+        cmocka_unit_test(uninitialized_numbers_of_rocm_are_no_figures),
         cmocka_unit_test(words_of_two_forms_are_no_kernel),
         cmocka_unit_test(a_copy_of_rocm_is_read),
         cmocka_unit_test(the_name_of_a_copy_tells_its_direction),

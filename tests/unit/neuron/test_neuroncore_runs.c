@@ -102,7 +102,7 @@ TEST(a_deadlock_names_the_engines_that_wait)
     model_free(model);
 }
 
-TEST(a_run_ends_at_its_time_limit_or_when_it_is_cancelled)
+TEST(a_run_ends_at_its_time_limit_or_when_it_is_canceled)
 {
     struct model *model = model_new(2);
     struct outcome outcome;
@@ -113,9 +113,9 @@ TEST(a_run_ends_at_its_time_limit_or_when_it_is_cancelled)
     assert_int_equal(outcome.result.ticks, 1000000);
     assert_string_equal(outcome.result.message, "The execution timed out");
     outcome_free(&outcome);
-    bool cancelled = true;
+    bool canceled = true;
     struct core_result result;
-    core_execute(core, &(struct core_run){.program = &model->program, .canceled = &cancelled},
+    core_execute(core, &(struct core_run){.program = &model->program, .canceled = &canceled},
                  &result);
     assert_int_equal(result.status, 1);
     core_free(core);
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test(loops_run_until_their_condition_fails_and_count_iterations),
         cmocka_unit_test(explicit_notifications_mark_start_and_stop),
         cmocka_unit_test(a_deadlock_names_the_engines_that_wait),
-        cmocka_unit_test(a_run_ends_at_its_time_limit_or_when_it_is_cancelled),
+        cmocka_unit_test(a_run_ends_at_its_time_limit_or_when_it_is_canceled),
         cmocka_unit_test(a_collective_waits_for_the_other_ranks_while_the_core_goes_on),
         cmocka_unit_test(a_rank_alone_copies_and_a_rank_that_is_gone_is_an_error),
         cmocka_unit_test(runs_are_the_same_each_time_and_notifications_of_a_unit_are_in_order),

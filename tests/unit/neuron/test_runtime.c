@@ -37,7 +37,7 @@ static void exec_init(void)
 #endif
 }
 
-/* Runs in a child, so that the runtime is not initialised and the cores are another process's. */
+/* Runs in a child, so that the runtime is not initialized and the cores are another process's. */
 static int init_in_child(const char *variable, const char *value)
 {
     pid_t child = fork();

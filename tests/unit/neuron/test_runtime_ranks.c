@@ -1,6 +1,6 @@
 /*
  * Ranks in several processes: they exchange as threads of one process do, and end when one of them
- * does. Each test forks its processes; this one never initialises the runtime.
+ * does. Each test forks its processes; this one never initializes the runtime.
  */
 #include "neuron/profile_file/ntff.h"
 #include "runtime_model.h"
@@ -638,7 +638,8 @@ static int connect_to(int port)
     return -1;
 }
 
-/* Header of a first message, as src/neuron/runtime/peers has it, so that what follows is looked at. */
+/* Header of a first message, as src/neuron/runtime/peers has it, so that what follows is looked at.
+ */
 static size_t stranger_bytes(struct rng *rng, uint8_t *bytes, size_t size)
 {
     uint64_t length = rng_any_width(rng);

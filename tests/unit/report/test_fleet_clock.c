@@ -40,7 +40,7 @@ static double aligned(const struct machine_clock *clock, double time_ns, double 
     return time_ns + clock->offset_ns + clock->drift_ppm * 1e-6 * (time_ns - reference_ns);
 }
 
-/* Neighbours alone meet, as in a pipeline; every 37th sample is far off. */
+/* Neighbors alone meet, as in a pipeline; every 37th sample is far off. */
 static size_t sample_chain(const struct truth *truth, struct clock_sample *samples, bool is_cut)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 /*
- * SQL as the server uses it: one database, several connections, cancelled queries.
+ * SQL as the server uses it: one database, several connections, canceled queries.
  */
 #include "sql/sql.h"
 

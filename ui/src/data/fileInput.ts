@@ -53,7 +53,7 @@ async function unpack(file: File): Promise<Uint8Array> {
     const { done, value } = await reader.read()
     if (done) break
     size += value.length
-    if (size > MAX_UNPACKED) throw new Error(`It has more than ${MAX_UNPACKED / 2 ** 20} MiB`)
+    if (size > MAX_UNPACKED) throw new Error(`It is larger than ${MAX_UNPACKED / 2 ** 20} MiB`)
     parts.push(value)
   }
   return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())

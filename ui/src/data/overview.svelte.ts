@@ -1,4 +1,4 @@
-// Utilisation over the whole profile, from its main tracks; for the overview strip above the timeline.
+// Utilization over the whole profile, from its main tracks; for the overview strip above the timeline.
 import type { Track } from '../model/api'
 import { decodeTimeline, type TimelineData } from '../model/timelineData'
 import type { Span } from '../model/time'
@@ -8,7 +8,7 @@ const MAX_TRACKS = 12
 export const OVERVIEW_BINS = 1000
 
 class Overview {
-  /** Utilisation in each of OVERVIEW_BINS bins, relative to the busiest bin. */
+  /** Utilization in each of OVERVIEW_BINS bins, relative to the busiest bin. */
   busy: Float32Array = $state.raw(new Float32Array(0))
 
   /** Failures leave the strip empty; the timeline reports them. */

@@ -69,7 +69,7 @@ function covers(track: number, level: number, index: number): Cover[] {
   return out
 }
 
-test('visible tiles are requested first, then coarse ones, then neighbours', async () => {
+test('visible tiles are requested first, then coarse ones, then neighbors', async () => {
   demand(14, tileLength(14) * 4, tileLength(14) * 5, [1, 2], [3])
   await vi.advanceTimersByTimeAsync(100)
   expect(requests.map((request) => [request.span.from / tileLength(14), request.span.to - request.span.from])).toEqual([

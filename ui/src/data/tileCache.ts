@@ -1,5 +1,5 @@
 // Cache of timeline tiles. Missing tiles are requested in order of need: visible ones, coarse ones as a fallback, then
-// neighbours; outdated requests are aborted.
+// neighbors; outdated requests are aborted.
 import { decodeTimeline, type Row, type TimelineData } from '../model/timelineData'
 import { TILE_PX, tileKey, tileRange, tileSpan, wholeLevel } from '../model/tileGrid'
 import type { Span } from '../model/time'

@@ -16,7 +16,7 @@ export interface FileState {
 
 export class Upload {
   files: FileState[] = $state([])
-  state: 'new' | 'sending' | 'done' | 'failed' | 'cancelled' = $state('new')
+  state: 'new' | 'sending' | 'done' | 'failed' | 'canceled' = $state('new')
   error: string | null = $state(null)
   isNameTaken = $state(false) // by another profile
   speed = $state(0) // bytes per second, over the last samples
@@ -41,16 +41,16 @@ export class Upload {
     for (const file of this.files) Object.assign(file, { sent: 0, error: null })
     try {
       this.#id = await api.createUpload(name, force)
-      if (this.#isCancelled()) return await this.#discard()
+      if (this.#isCanceled()) return await this.#discard()
       for (const [at, item] of this.#items.entries()) {
         await this.#sendFile(item, this.files[at]!)
-        if (this.#isCancelled()) return await this.#discard()
+        if (this.#isCanceled()) return await this.#discard()
       }
       await api.processUpload(this.#id)
       this.state = 'done'
       return true
     } catch (failure) {
-      if (!this.#isCancelled()) {
+      if (!this.#isCanceled()) {
         this.state = 'failed'
         this.error = (failure as Error).message
         this.isNameTaken = failure instanceof ApiError && failure.status === 409 && this.#id === null
@@ -60,12 +60,12 @@ export class Upload {
   }
 
   cancel(): void {
-    this.state = 'cancelled'
+    this.state = 'canceled'
     this.#request?.abort()
   }
 
-  #isCancelled(): boolean {
-    return this.state === 'cancelled'
+  #isCanceled(): boolean {
+    return this.state === 'canceled'
   }
 
   /** Deletes an incomplete upload from the server. */
@@ -84,7 +84,7 @@ export class Upload {
       })
       state.sent = state.size
     } catch (failure) {
-      if (this.#isCancelled()) return
+      if (this.#isCanceled()) return
       state.error = (failure as Error).message
       throw failure
     }

@@ -43,7 +43,7 @@ test('units of columns follow from their ids', () => {
   expect(columns[1]!.value({ latency_ms: 2 })).toBe(2e6)
 })
 
-test('bars keep their mean when neighbours are one, and parts their colour', () => {
+test('bars keep their mean when neighbors are one, and parts their color', () => {
   const rows = Array.from({ length: 10 }, (_, at) => ({ stepnum: String(at), deviceComputeTimeMs: at, otherTimeMs: 1 }))
   const parts = readParts(rows, STEP_PARTS, (row) => String(row.stepnum))
   expect(parts.names).toEqual(['Device compute', 'Other'])
@@ -67,7 +67,7 @@ test('axes span whole decades; graphs are seen around their middle, else all of 
   expect(fitGraph(graph, 1000, 500).scale).toBe(clampScale(0))
 })
 
-test('an open node has its body inside, and its neighbours make way', () => {
+test('an open node has its body inside, and its neighbors make way', () => {
   const node = (id: number, x: number, y: number) =>
     ({ id, name: `n${id}`, opcode: 'add', category: '', shape: '', distance: 1, hidden_operands: 0, hidden_users: 0, x, y, width: 80, height: 40 })
   const edge = (from: number, to: number) => ({ from, to, operand: 0, points: [0, 0, 0, 0] as [number, number, number, number] })

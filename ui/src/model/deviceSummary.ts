@@ -36,18 +36,18 @@ export function activeShares(metrics: Metrics): Amount[] {
 }
 
 /** Use of the Tensor engine and of HBM, as shares of what the hardware could do. */
-export function utilisation(metrics: Metrics): Amount[] {
+export function utilization(metrics: Metrics): Amount[] {
   const found: Amount[] = []
   const add = (name: string, key: string, note?: string) => {
     const share = number(metrics, key)
     if (share !== null) found.push({ name, share, value: formatShare(share), note })
   }
   const limit = number(metrics, 'mfu_max_achievable_estimated_percent')
-  const limitNote = limit === null ? undefined : limit >= 1 ? 'the bandwidth of HBM would allow all' : `the bandwidth of HBM allows ${formatShare(limit)}`
-  add('MFU: what the model needs', 'mfu_estimated_percent', limitNote)
+  const limitNote = limit === null ? undefined : limit >= 1 ? 'HBM bandwidth is not a limit' : `HBM bandwidth allows ${formatShare(limit)}`
+  add('MFU: operations the model needs', 'mfu_estimated_percent', limitNote)
   add('MFU by instructions, without transposes', 'mfu_inst_estimated_percent')
-  add('HFU: what the Tensor engine did', 'hfu_estimated_percent')
-  add('MBU: bandwidth of HBM', 'mbu_estimated_percent')
+  add('HFU: operations the Tensor engine did', 'hfu_estimated_percent')
+  add('MBU: HBM bandwidth', 'mbu_estimated_percent')
   return found
 }
 
@@ -55,7 +55,7 @@ export function utilisation(metrics: Metrics): Amount[] {
 export function flops(metrics: Metrics): Amount[] {
   const all = number(metrics, 'hardware_flops')
   if (!all) return []
-  const rows: [string, string][] = [['Model', 'model_flops'], ['Tensor engine', 'hardware_flops'], ['of that transposes', 'transpose_flops']]
+  const rows: [string, string][] = [['Model', 'model_flops'], ['Tensor engine', 'hardware_flops'], ['of which transposes', 'transpose_flops']]
   return rows.flatMap(([name, key]) => {
     const value = number(metrics, key)
     return value === null ? [] : [{ name, share: value / all, value: `${formatFlops(value)} · ${formatShare(value / all)}` }]
@@ -69,7 +69,7 @@ export function boundBy(metrics: Metrics): string {
   if (intensity === null || ratio === null) return ''
   const side = intensity < ratio ? 'below' : 'above'
   const limit = intensity < ratio ? 'memory would be the limit' : 'compute would be the limit'
-  return `${formatNumber(intensity)} operations a byte of HBM, ${side} the hardware’s ${formatNumber(ratio)}: ${limit}.`
+  return `${formatNumber(intensity)} operations per byte of HBM, ${side} the hardware’s ${formatNumber(ratio)}: ${limit}.`
 }
 
 export interface Slice {

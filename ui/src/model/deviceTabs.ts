@@ -33,7 +33,7 @@ export function slowestRank(rows: readonly RankRow[]): string {
   const slowest = rows.find((row) => row.is_slowest)
   if (!slowest) return 'No rank waited for another.'
   const each = slowest.held_up_ns / Math.max(1, rows.length - 1)
-  return `Rank ${slowest.rank} is the slowest: it came last to ${formatCount(slowest.came_last_count)} of ${formatCount(slowest.collective_count)} collectives, and the others waited ${formatNs(slowest.held_up_ns)} for it, ${formatNs(each)} each on average.`
+  return `Rank ${slowest.rank} is the slowest: it arrived last at ${formatCount(slowest.came_last_count)} of ${formatCount(slowest.collective_count)} collectives, and the others waited ${formatNs(slowest.held_up_ns)} for it, ${formatNs(each)} each on average.`
 }
 
 const VIEWS: Partial<Record<Tab, TableView[]>> = {
@@ -54,7 +54,7 @@ const VIEWS: Partial<Record<Tab, TableView[]>> = {
           ON c.op_id = k.op_id AND c.execution_index = k.execution_index AND c.occurrence = k.occurrence
             AND (k.operation = 'Permute' OR coalesce(c.replica_group_id, 0) = k.replica_group_id)
         GROUP BY ALL ORDER BY skew_ns DESC, k.start_ts`,
-      empty: 'No collective has several of the profiled ranks.',
+      empty: 'No collective involves more than one profiled rank.',
     },
   ],
   tensors: [
@@ -73,16 +73,16 @@ const VIEWS: Partial<Record<Tab, TableView[]>> = {
           FROM {DmaPacketAggregated} GROUP BY queue_name) t ON t.queue_name = q.name ORDER BY transfer_bytes DESC NULLS LAST, name`,
       empty: 'The program has no DMA queues.',
     },
-    { key: 'rings', title: 'Rings of the queues', table: 'DmaQueuesInfo', sql: 'SELECT * FROM {DmaQueuesInfo}', names: 'queue', empty: 'The program has no DMA queues.' },
+    { key: 'rings', title: 'Queue rings', table: 'DmaQueuesInfo', sql: 'SELECT * FROM {DmaQueuesInfo}', names: 'queue', empty: 'The program has no DMA queues.' },
   ],
   memory: [
     {
-      key: 'hbm', title: 'HBM by use', table: 'HbmUsageSummaryByType', sort: 'usage_bytes', bars: ['usage_bytes'], empty: 'The profile does not tell what is in HBM.',
+      key: 'hbm', title: 'HBM by use', table: 'HbmUsageSummaryByType', sort: 'usage_bytes', bars: ['usage_bytes'], empty: 'This profile does not record what is in HBM.',
       sql: 'SELECT usage_type, usage_bytes, neuron_device_idx, neuroncore_idx FROM {HbmUsageSummaryByType}',
     },
   ],
   neff: [
-    { key: 'header', title: 'Header', table: 'NeffHeader', sql: 'SELECT * FROM {NeffHeader}', isRecord: true, empty: 'The profile has no header of a NEFF.' },
+    { key: 'header', title: 'Header', table: 'NeffHeader', sql: 'SELECT * FROM {NeffHeader}', isRecord: true, empty: 'The profile has no NEFF header.' },
     {
       key: 'nodes', title: 'Nodes', table: 'TensorInfo', names: 'tensor', sort: 'size', bars: ['size'], empty: 'The program has no nodes.',
       sql: "SELECT variable_name, type, shape, format, size, node FROM {TensorInfo} WHERE type IN ('IN', 'OUT', 'WEIGHT')",

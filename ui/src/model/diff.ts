@@ -196,7 +196,7 @@ const oneDecimal = (value: number) => Math.round(value * 10) / 10
 export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   {
     key: 'change', title: 'Change', kind: 'text', value: (row) => row.change,
-    meaning: 'Slower and faster only if that is significant over the steps, where there are enough.',
+    meaning: 'Slower or faster only if the change is significant over the steps, where there are enough of them.',
   },
   { key: 'name', title: 'Name', kind: 'text', value: (row) => row.name, isWide: true },
   { key: 'a', title: 'A', kind: 'ns', value: (row) => (isThere(row, 'a') ? row.a : null), meaning: 'Per step and device, or of the whole capture.' },
@@ -205,32 +205,32 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   { key: 'ratio', title: 'B / A', kind: 'number', value: (row) => row.ratio },
   { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => oneDecimal(row.count_a) },
   { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => oneDecimal(row.count_b) },
-  { key: 'bandwidth_a', title: 'GB/s A', kind: 'number', value: (row) => row.bus_bandwidth_a && oneDecimal(row.bus_bandwidth_a), meaning: 'Bus bandwidth, as nccl-tests have it.' },
-  { key: 'bandwidth_b', title: 'GB/s B', kind: 'number', value: (row) => row.bus_bandwidth_b && oneDecimal(row.bus_bandwidth_b), meaning: 'Bus bandwidth, as nccl-tests have it.' },
+  { key: 'bandwidth_a', title: 'GB/s A', kind: 'number', value: (row) => row.bus_bandwidth_a && oneDecimal(row.bus_bandwidth_a), meaning: 'Bus bandwidth, as nccl-tests define it.' },
+  { key: 'bandwidth_b', title: 'GB/s B', kind: 'number', value: (row) => row.bus_bandwidth_b && oneDecimal(row.bus_bandwidth_b), meaning: 'Bus bandwidth, as nccl-tests define it.' },
   { key: 'skew_a', title: 'Skew A', kind: 'ns', value: (row) => row.skew_a, meaning: 'From the first arrival to the last.' },
   { key: 'skew_b', title: 'Skew B', kind: 'ns', value: (row) => row.skew_b, meaning: 'From the first arrival to the last.' },
   {
     key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.max(1, Math.round(row.p_adjusted * 1e4)) / 1e4),
     exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
-    meaning: 'How likely chance alone makes such a difference, corrected for the number of rows. 0.0001 also stands for less.',
+    meaning: 'Probability that chance alone makes such a difference, corrected for the number of rows. Values below 0.0001 are shown as 0.0001.',
   },
   {
     key: 'significance', title: 'Significance', kind: 'text', value: (row) => row.significance,
-    meaning: 'Outside steps: nothing of it is in a step; the figures are of the whole captures. Negligible: no more than equal runs differ by.',
+    meaning: 'Outside steps: none of it is in a step, so the figures cover the whole captures. Negligible: no more than equal runs differ.',
   },
   { key: 'layer', title: 'Layer', kind: 'text', value: (row) => row.layer },
   { key: 'shape', title: 'Shape', kind: 'text', value: (row) => row.shape },
   {
     key: 'matched', title: 'Matched', kind: 'text', value: (row) => row.matched,
     exact: (row) => (row.names_a && row.names_b ? `${row.names_a.join('\n')}\n→\n${row.names_b.join('\n')}` : row.matched),
-    meaning: 'How the rows of A and B were found to be the same.',
+    meaning: 'How the rows of A and B were matched.',
   },
 ]
 
 /** How columns of ranks and machines differ from the others. */
-const EXCESS = 'What its own work takes longer in a step than that of the median rank.'
+const EXCESS = 'How much longer its own work takes in a step than the median rank’s.'
 const RANK_COLUMNS: Record<string, Partial<TableColumn<DiffRow>>> = {
-  a: { meaning: EXCESS }, b: { meaning: EXCESS }, ratio: { meaning: 'By what its own time changed against that of the median rank.' }, layer: { title: 'Machine' },
+  a: { meaning: EXCESS }, b: { meaning: EXCESS }, ratio: { meaning: 'How its own time changed relative to the median rank’s.' }, layer: { title: 'Machine' },
 }
 
 /** The columns for rows of a kind: memory has bytes, and what no row has is left out. */

@@ -40,7 +40,7 @@ export interface HloGraph {
   edges: GraphEdge[]
 }
 
-// Kinds of instructions that have a colour of their own, in the order of their keys.
+// Kinds of instructions that have a color of their own, in the order of their keys.
 const KINDS: [string, RegExp][] = [
   ['matrix product, convolution', /^(dot|convolution|fft|ragged-dot)$|gemm|dot/],
   ['fusion', /^fusion$/],
@@ -54,7 +54,7 @@ const KINDS: [string, RegExp][] = [
 
 export const GRAPH_KINDS = [...KINDS.map(([name]) => name), 'elementwise']
 
-/** The key of a node's colour: of GRAPH_KINDS. */
+/** The key of a node's color: of GRAPH_KINDS. */
 export function kindOf({ opcode }: GraphNode): number {
   const at = KINDS.findIndex(([, match]) => match.test(opcode))
   return at < 0 ? KINDS.length : at

@@ -46,7 +46,7 @@ export function layerBars(rows: readonly BarRow[]): { rects: ChartRect[]; rows: 
       const time = row.end_ts - row.start_ts
       rects.push({
         from: row.start_ts * 1000, to: row.end_ts * 1000, y: top + at, height: 1, label, slot: nameSlot(label),
-        lines: [row.node_name, `has work ${formatNs(row.active_ns)} of that (${formatShare(time > 0 ? row.active_ns / time : 1)})`],
+        lines: [row.node_name, `active for ${formatNs(row.active_ns)} of that (${formatShare(time > 0 ? row.active_ns / time : 1)})`],
       })
     }
     top += ends.length

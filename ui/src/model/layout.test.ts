@@ -168,16 +168,16 @@ test('the lanes of a NeuronCore are in groups, of which packets, banks and semap
   expect(expanded(opened, collapsed, opened.parents.get(lane)!)).toEqual(collapsed)
 })
 
-test('the minimal view of a NeuronCore has its engines and their utilisation', () => {
+test('the minimal view of a NeuronCore has its engines and their utilization', () => {
   const minimal = makeLayout(DEVICE_TRACKS, new Map(), { ...defaultView(), minimal: true })
   expect(labels(minimal)).toEqual(['NC0', '  Tensor', '  TensorMatrix', '  Sync', '  MFU'])
 })
 
 test('tracks have readable names', () => {
   expect(['/device:TPU:3', '/device:NEURON:3', '/neuron_rt:0', 'cpu_util', '/host:CPU'].map(sourceName)).toEqual([
-    'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilisation', 'Host',
+    'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilization', 'Host',
   ])
-  expect(['cpu_util [7]', 'mem_usage (Kymo)'].map(sourceName)).toEqual(['CPU utilisation [7]', 'Host memory (Kymo)'])
+  expect(['cpu_util [7]', 'mem_usage (Kymo)'].map(sourceName)).toEqual(['CPU utilization [7]', 'Host memory (Kymo)'])
   expect(laneName(track('lane', null, '3', { is_counter: true }), 'cpu_util')).toBe('CPU 3')
   expect(laneName(track('lane', null, '3', { is_counter: true }), 'cpu_util [7]')).toBe('CPU 3')
   expect(laneName(track('lane', null, 'Stream #7 flows'), '')).toBe('Stream 7 flows')

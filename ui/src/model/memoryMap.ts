@@ -21,8 +21,8 @@ export interface AllocationRow {
   note: string | null
 }
 
-export const MAP_COLOURS = ['tensor', 'source'] as const
-export type MapColour = (typeof MAP_COLOURS)[number]
+export const MAP_COLORS = ['tensor', 'source'] as const
+export type MapColor = (typeof MAP_COLORS)[number]
 
 /** A memory that can be shown: a partition of SBUF, or the scratchpad. */
 export interface Memory {
@@ -52,8 +52,8 @@ export function allocationsSql(memory: string, { from, to }: Span): string {
 
 export const nameOf = (row: AllocationRow): string => row.tensor_name ?? row.hlo_name ?? row.opcode ?? 'unnamed'
 
-function slotOf(row: AllocationRow, colour: MapColour): number {
-  return colour === 'tensor' ? nameSlot(nameOf(row)) : keySlot(row.op_source_type === 'dma' ? 0 : 1)
+function slotOf(row: AllocationRow, color: MapColor): number {
+  return color === 'tensor' ? nameSlot(nameOf(row)) : keySlot(row.op_source_type === 'dma' ? 0 : 1)
 }
 
 function writerOf(row: AllocationRow): string {
@@ -63,10 +63,10 @@ function writerOf(row: AllocationRow): string {
 }
 
 /** Addresses are the units; the first ones are at the top. Small rectangles are drawn over large ones. */
-export function allocationRect(row: AllocationRow, colour: MapColour): ChartRect {
+export function allocationRect(row: AllocationRow, color: MapColor): ChartRect {
   const size = row.end_address - row.start_address
   return {
-    from: row.start_ts * 1000, to: row.end_ts * 1000, y: row.start_address, height: size, label: nameOf(row), slot: slotOf(row, colour), opacity: 0.9,
+    from: row.start_ts * 1000, to: row.end_ts * 1000, y: row.start_address, height: size, label: nameOf(row), slot: slotOf(row, color), opacity: 0.9,
     lines: [
       `${formatBytes(size)}${row.note === null ? ' a partition' : ''}, addresses ${formatCount(row.start_address)} to ${formatCount(row.end_address)}`,
       writerOf(row), ...(row.tensor_name && row.hlo_name ? [`for ${row.hlo_name}`] : []),

@@ -50,7 +50,7 @@ test('transfers, collectives, registers and semaphores by the range', () => {
     'Register: number 2',
     'Operation: less (of the engine’s ALU)',
     'Value: 7 (immediate)',
-    'Target: 12 (instruction to go on with if the comparison holds)',
+    'Target: 12 (instruction to continue with if the comparison holds)',
   ])
 })
 

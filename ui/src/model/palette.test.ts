@@ -1,6 +1,6 @@
-// Colours: stable, distinguishable, and readable under labels in both themes.
+// Colors: stable, distinguishable, and readable under labels in both themes.
 import { expect, test } from 'vitest'
-import { byEvent, byKey, colourQuery, engineOf, layersToColour } from './colouring'
+import { byEvent, byKey, colorQuery, engineOf, layersToColor } from './coloring'
 import { durationSlot, keySlot, nameSlot, NEUTRAL, paletteBytes, RAMP, SLOTS } from './palette'
 
 function luminance([r, g, b]: number[]): number {
@@ -11,7 +11,7 @@ function luminance([r, g, b]: number[]): number {
   return 0.2126 * x! + 0.7152 * y! + 0.0722 * z!
 }
 
-test('labels are readable on every colour', () => {
+test('labels are readable on every color', () => {
   for (const [theme, ink] of [['dark', [13, 19, 25]], ['light', [19, 26, 32]]] as const) {
     const bytes = paletteBytes(theme)
     for (let slot = 0; slot < SLOTS; slot++) {
@@ -31,23 +31,23 @@ test('a family of names shares its hue and differs in shade', () => {
   expect(new Set(['add', 'mul', 'gemm', 'copy', 'softmax', 'all-reduce'].map(hue)).size).toBeGreaterThan(3)
 })
 
-test('longer events are further along the colour ramp', () => {
+test('longer events are further along the color ramp', () => {
   const slots = [1e3, 1e6, 1e8, 1e10, 1e13].map(durationSlot)
   expect(slots).toEqual([...slots].sort((a, b) => a - b))
   expect(slots.at(-1)! - slots[0]!).toBe(RAMP - 1)
 })
 
-test('keys get colours in order of importance; unknown names are neutral', () => {
-  const colouring = byKey('opcode', [['a', 'fusion'], ['b', 'custom-call'], ['c', 'fusion']])
-  expect(colouring.ofName!('a')).toBe(colouring.ofName!('c'))
-  expect(colouring.ofName!('a')).not.toBe(colouring.ofName!('b'))
-  expect(colouring.ofName!('d')).toBe(NEUTRAL)
-  expect(colouring.legend.map((entry) => entry.label)).toEqual(['fusion', 'custom-call', 'other'])
+test('keys get colors in order of importance; unknown names are neutral', () => {
+  const coloring = byKey('opcode', [['a', 'fusion'], ['b', 'custom-call'], ['c', 'fusion']])
+  expect(coloring.ofName!('a')).toBe(coloring.ofName!('c'))
+  expect(coloring.ofName!('a')).not.toBe(coloring.ofName!('b'))
+  expect(coloring.ofName!('d')).toBe(NEUTRAL)
+  expect(coloring.legend.map((entry) => entry.label)).toEqual(['fusion', 'custom-call', 'other'])
 })
 
 test('a profile without operations has no query, and streams are one engine', () => {
-  expect(colourQuery('opcode', new Set(['SystemProfileEvents']))).toBeNull()
-  expect(colourQuery('module', new Set(['HloOperation', 'HloModule', 'HloRun']))).toContain('HloModule')
+  expect(colorQuery('opcode', new Set(['SystemProfileEvents']))).toBeNull()
+  expect(colorQuery('module', new Set(['HloOperation', 'HloModule', 'HloRun']))).toContain('HloModule')
   const lane = {
     id: 1, parent: 0, level: 'lane', role: 'stream', table: 'SystemProfileEvents', is_counter: false, rows: 1, event_count: 1,
     sort_key: 0,
@@ -83,7 +83,7 @@ test('slices are brighter than the background in the dark theme and darker in th
   }
 })
 
-test('instructions are coloured by id: runs of a key, neutral outside of them', () => {
+test('instructions are colored by id: runs of a key, neutral outside of them', () => {
   const runs = [
     { first: 10, last: 14, key: '/m/a/x', total_ns: 5 }, { first: 15, last: 15, key: '/m/b/y', total_ns: 50 },
     { first: 20, last: 29, key: '/m/a/x', total_ns: 5 }, { first: 30, last: 30, key: '/m/a/z', total_ns: 1 },
@@ -92,8 +92,8 @@ test('instructions are coloured by id: runs of a key, neutral outside of them', 
   expect([9, 10, 14, 15, 16, 19, 20, 29, 31].map((id) => ofEvent!(id) === NEUTRAL)).toEqual([true, false, false, false, true, true, false, false, true])
   expect(ofEvent!(12)).toBe(ofEvent!(25))
   expect(legend.map(({ label }) => label)).toEqual(['/m/b/y', '/m/a/x', '/m/a/z', 'other'])
-  expect(byEvent('layer', runs, layersToColour(runs.map(({ key }) => key))).legend).toHaveLength(4)
+  expect(byEvent('layer', runs, layersToColor(runs.map(({ key }) => key))).legend).toHaveLength(4)
   const many = Array.from({ length: 60 }, (_, at) => `/m/${at % 9}/${at}`)
-  expect(layersToColour(many)('/m/3/12')).toBe('/m/3')
-  expect(layersToColour(['a/b', 'c'])('a/b')).toBe('a/b')
+  expect(layersToColor(many)('/m/3/12')).toBe('/m/3')
+  expect(layersToColor(['a/b', 'c'])('a/b')).toBe('a/b')
 })

@@ -1,5 +1,5 @@
-// Slice colours of both themes: a palette of 256 slots, used as a texture by the renderer. Hues are spread in OKLCH, where
-// lightness is perceptually uniform, so that one dark text colour is readable on all of them.
+// Slice colors of both themes: a palette of 256 slots, used as a texture by the renderer. Hues are spread in OKLCH, where
+// lightness is perceptually uniform, so that one dark text color is readable on all of them.
 
 export type Rgb = [number, number, number]
 
@@ -59,7 +59,7 @@ export function paletteBytes(theme: 'dark' | 'light'): Uint8Array {
   return bytes
 }
 
-export function slotColour(bytes: Uint8Array, slot: number): string {
+export function slotColor(bytes: Uint8Array, slot: number): string {
   return `rgb(${bytes[4 * slot]} ${bytes[4 * slot + 1]} ${bytes[4 * slot + 2]})`
 }
 

@@ -88,7 +88,7 @@ export function clockNote(lanes: StepLane[]): { text: string; isBad: boolean } {
   const most = Math.max(...errors)
   const longest = Math.max(...lanes.map((lane) => lane.duration_ns))
   return {
-    text: `Clocks of machines are aligned to about ±${formatNs(most, 2)}: smaller differences between ranks mean nothing.`,
+    text: `Clocks of machines are aligned to about ±${formatNs(most, 2)}: smaller differences between ranks are not meaningful.`,
     isBad: most > 0.01 * longest,
   }
 }

@@ -47,12 +47,12 @@ describe('cells', () => {
     new Float32Array(bytes, 8).set([5, NaN, 3, NaN])
     const map = readHeatMap(bytes)
     expect([map.rows, map.columns, [...map.max], [...map.mean]]).toEqual([1, 2, [5, NaN], [3, NaN]])
-    const colours = shades('dark')
-    expect([...paint(map, { low: 0, high: 5 }, colours, [1, 2, 3])]).toEqual([...colours[SHADES - 1]!, 255, 1, 2, 3, 255])
+    const colors = shades('dark')
+    expect([...paint(map, { low: 0, high: 5 }, colors, [1, 2, 3])]).toEqual([...colors[SHADES - 1]!, 255, 1, 2, 3, 255])
   })
 })
 
-describe('colours', () => {
+describe('colors', () => {
   test('reach ten robust standard deviations from the median, but not beyond what there is', () => {
     expect(robustRange(new Float32Array([1, 2, 3, 4, 1000]))).toEqual({ low: 1, high: expect.closeTo(3 + 14.826, 3) as number })
     expect(robustRange(new Float32Array([7, 7, 7, 9]))).toEqual({ low: 7, high: 9 })

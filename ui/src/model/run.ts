@@ -220,7 +220,7 @@ export const laneName = (lane: { rank: number; device: number }) => (lane.device
 
 const MAX_SORTED = 20_000
 
-/** The values that colours are for: ten robust standard deviations around the median, so that noise is pale and outliers are not
+/** The values that colors are for: ten robust standard deviations around the median, so that noise is pale and outliers are not
     lost among it, but no more than there are. Of many values the median is that of some, evenly over all. */
 export function robustRange(values: Float32Array): { low: number; high: number } {
   const known = values.filter((value) => !Number.isNaN(value))
@@ -241,7 +241,7 @@ export function robustRange(values: Float32Array): { low: number; high: number }
 
 export const SHADES = 256
 
-/** Colours from few to many, of both themes. */
+/** Colors from few to many, of both themes. */
 export function shades(theme: 'dark' | 'light'): Rgb[] {
   return Array.from({ length: SHADES }, (_, at) => {
     const share = at / (SHADES - 1)
@@ -257,11 +257,11 @@ export function shadeOf(value: number, { low, high }: { low: number; high: numbe
 }
 
 /** RGBA of all cells. */
-export function paint(map: HeatMap, range: { low: number; high: number }, colours: Rgb[], nothing: Rgb): Uint8ClampedArray<ArrayBuffer> {
+export function paint(map: HeatMap, range: { low: number; high: number }, colors: Rgb[], nothing: Rgb): Uint8ClampedArray<ArrayBuffer> {
   const pixels = new Uint8ClampedArray(4 * map.rows * map.columns)
   for (let i = 0; i < map.max.length; i++) {
     const value = map.max[i]!
-    const [red, green, blue] = Number.isNaN(value) ? nothing : colours[shadeOf(value, range)]!
+    const [red, green, blue] = Number.isNaN(value) ? nothing : colors[shadeOf(value, range)]!
     pixels[4 * i] = red
     pixels[4 * i + 1] = green
     pixels[4 * i + 2] = blue

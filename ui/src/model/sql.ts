@@ -130,7 +130,7 @@ export function exampleQueries(has: HasTable): Example[] {
       ),
     },
     {
-      title: 'Track utilisation', needs: ['Track'],
+      title: 'Track utilization', needs: ['Track'],
       query: lines(
         "SELECT name, role, event_count, busy_ns / 1e6 AS busy_ms, 100 * busy_ns / (last_ts - first_ts) AS busy_percent",
         "FROM Track",

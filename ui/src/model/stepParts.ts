@@ -8,7 +8,7 @@ export interface StackedBar {
 
 export interface StepParts {
   names: string[] // of the parts, those that have time
-  keys: number[] // of their colours: a part has the same everywhere
+  keys: number[] // of their colors: a part has the same everywhere
   bars: StackedBar[]
 }
 
@@ -45,7 +45,7 @@ export function readParts(rows: readonly ToolRow[], columns: readonly PartColumn
   }
 }
 
-/** At most so many bars: the mean of neighbours. */
+/** At most so many bars: the mean of neighbors. */
 export function thinBars(bars: readonly StackedBar[], most: number): { bars: StackedBar[]; each: number } {
   const each = Math.max(1, Math.ceil(bars.length / most))
   if (each === 1) return { bars: [...bars], each }

@@ -157,7 +157,7 @@ export function stepsQuery(count: number): string {
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }
 
-/** Steps are labelled with the program's numbers where these are unique, else with their ids. */
+/** Steps are labeled with the program's numbers where these are unique, else with their ids. */
 export function readSteps(rows: unknown[][]): StepBar[] {
   const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
   return rows.map(([number, id, steps, from, to, host, device]) => ({

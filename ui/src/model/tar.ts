@@ -51,7 +51,7 @@ export function readTar(archive: Uint8Array): TarMember[] {
     if (numberOf(header.subarray(148, 156)) !== checksum(header)) throw new Error('The archive is damaged')
     const size = numberOf(header.subarray(124, 136))
     const bytes = archive.subarray(at + BLOCK, at + BLOCK + size)
-    if (!(bytes.length === size)) throw new Error('The archive is cut off')
+    if (!(bytes.length === size)) throw new Error('The archive is truncated')
     const type = String.fromCharCode(header[156]!)
     if (type === 'x') longName = paxPath(bytes) ?? longName
     else if (type === 'L') longName = textOf(bytes)

@@ -4,7 +4,7 @@ import { formatBytes, formatNumber } from './numbers'
 
 const SOURCES: Record<string, string> = {
   '/host:CPU': 'Host',
-  cpu_util: 'CPU utilisation',
+  cpu_util: 'CPU utilization',
   mem_usage: 'Host memory',
   device_mem_usage: 'Device memory',
   counters: 'Counters',

@@ -87,7 +87,7 @@ const MAX_PATH_BYTES = 1000
 function rejectionReason(path: string): string | null {
   const parts = path.split('/')
   const bytes = (text: string) => new TextEncoder().encode(text).length
-  if (parts.some((part) => part === '..')) return 'leads out of its folder'
+  if (parts.some((part) => part === '..')) return 'path leads outside its folder'
   if (parts.some((part) => part.startsWith('.'))) return 'hidden files are not uploaded'
   if (parts.length > MAX_DEPTH) return `nested more than ${MAX_DEPTH} folders deep`
   if (parts.some((part) => bytes(part) > MAX_NAME_BYTES) || bytes(path) > MAX_PATH_BYTES) return 'name too long'

@@ -9,11 +9,16 @@ test('the default view needs nothing in the address', () => {
 
 test('panels, tables and tracks from queries are restored', () => {
   const view: View = {
-    ...defaultView(), panel: 'maximised', tabsHeight: 333, detailsWidth: 500, isDetailsOpen: false, flame: 'step:3',
+    ...defaultView(), panel: 'maximized', tabsHeight: 333, detailsWidth: 500, isDetailsOpen: false, flame: 'step:3',
     sqlTracks: [{ name: 'a & b', sql: "SELECT 'ü' AS name, 1 AS start, 2 AS duration" }],
     grids: { Operations: { filter: 'gemm 1', sort: '-count', top: 12, choices: { group: 'layer' } } },
   }
   expect(readView(new URLSearchParams(writeView(view).toString()))).toEqual(view)
+})
+
+test('links with the older spelling still work', () => {
+  const older = readView(new URLSearchParams('colour=engine&panel=maximised&grids={"Memory map":{"choices":{"colour":"source"}}}'))
+  expect(writeView(older).toString()).toBe(new URLSearchParams({ color: 'engine', grids: '{"Memory map":{"choices":{"color":"source"}}}', panel: 'maximized' }).toString())
 })
 
 test('a table at its defaults takes no place', () => {

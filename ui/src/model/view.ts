@@ -22,8 +22,8 @@ export const TABS = [
 ] as const
 export type Tab = (typeof TABS)[number]
 
-export const COLOURS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'duration'] as const
-export type Colour = (typeof COLOURS)[number]
+export const COLORS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'duration'] as const
+export type Color = (typeof COLORS)[number]
 
 export const GROUPINGS = ['default', 'device', 'core', 'thread', 'process', 'instance'] as const
 export type Grouping = (typeof GROUPINGS)[number]
@@ -44,7 +44,7 @@ export interface MarkerState {
 }
 
 /** The lower panel: at the splitter's height, only its tabs, or all of the page below the toolbar. */
-export const PANELS = ['split', 'collapsed', 'maximised'] as const
+export const PANELS = ['split', 'collapsed', 'maximized'] as const
 export type PanelSize = (typeof PANELS)[number]
 
 /** What of a table a link restores: its filter, sorting ("-total_ns": descending), first visible row and choices. */
@@ -67,7 +67,7 @@ export interface View {
   event: EventRef | null
   box: Box | null
   tab: Tab
-  colour: Colour
+  color: Color
   grouping: Grouping
   minimal: boolean | null // null: as the profile's kind wants it
   rank: number | null // of a device profile: whose core is shown; null: all
@@ -100,7 +100,7 @@ export const ROW_HEIGHTS = { min: 10, default: 18, max: 40 }
 
 export function defaultView(): View {
   return {
-    tool: '', span: null, event: null, box: null, tab: 'summary', colour: 'name', grouping: 'default', minimal: null, rank: null,
+    tool: '', span: null, event: null, box: null, tab: 'summary', color: 'name', grouping: 'default', minimal: null, rank: null,
     isPathShown: false, rowHeight: ROW_HEIGHTS.default, collapsed: [], hidden: [], pinned: [], order: [], filter: '', search: '', hit: -1, markers: [],
     sql: '', table: '', file: '', line: 0, flame: '', sqlTracks: [], grids: {}, panel: 'split', ...PANEL_SIZES, isDetailsOpen: true,
   }
@@ -191,6 +191,7 @@ function changedGrids(grids: View['grids']): View['grids'] {
   return Object.fromEntries(Object.entries(grids).map(([label, grid]) => [label, pick(grid)] as const).filter(([, grid]) => isSet(grid)))
 }
 
+/** Also of older links, which say colour and maximised. */
 export function readView(query: URLSearchParams): View {
   const defaults = defaultView()
   const event = /^(s|h)(\d+)$/.exec(query.get('event') ?? '')
@@ -203,7 +204,7 @@ export function readView(query: URLSearchParams): View {
     event: event ? { table: event[1] === 'h' ? 'HloRun' : 'SystemProfileEvents', id: Number(event[2]) } : null,
     box: boxSpan ? { ...boxSpan, tracks: readIds(box![2]!) } : null,
     tab: readOne(query.get('tab'), TABS, defaults.tab),
-    colour: readOne(query.get('colour'), COLOURS, defaults.colour),
+    color: readOne(query.get('color') ?? query.get('colour'), COLORS, defaults.color),
     grouping: readOne(query.get('group'), GROUPINGS, defaults.grouping),
     minimal: query.get('minimal') === '1' ? true : query.get('minimal') === '0' ? false : null,
     rank: /^\d+$/.test(query.get('rank') ?? '') ? Number(query.get('rank')) : null,
@@ -223,8 +224,8 @@ export function readView(query: URLSearchParams): View {
     line: Number(query.get('line') ?? 0) || 0,
     flame: query.get('flame') ?? '',
     sqlTracks: readJson(query.get('sqltracks'), [], (value) => Array.isArray(value) && value.every(isSqlTrack)),
-    grids: readJson(query.get('grids'), {}, (value) => isRecord(value) && Object.values(value).every(isGrid)),
-    panel: readOne(query.get('panel'), PANELS, defaults.panel),
+    grids: readJson(query.get('grids')?.replaceAll('"colour":"', '"color":"') ?? null, {}, (value) => isRecord(value) && Object.values(value).every(isGrid)),
+    panel: readOne(query.get('panel')?.replace('maximised', 'maximized') ?? null, PANELS, defaults.panel),
     tabsHeight: readSize(query.get('lower'), defaults.tabsHeight),
     detailsWidth: readSize(query.get('side'), defaults.detailsWidth),
     isDetailsOpen: query.get('details') !== '0',
@@ -243,7 +244,7 @@ export function writeView(view: View): URLSearchParams {
   if (view.event) query.set('event', (view.event.table === 'HloRun' ? 'h' : 's') + view.event.id)
   if (view.box) query.set('box', `${writeSpan(view.box)}_${view.box.tracks.join('.')}`)
   put('tab', view.tab, view.tab === defaults.tab)
-  put('colour', view.colour, view.colour === defaults.colour)
+  put('color', view.color, view.color === defaults.color)
   put('group', view.grouping, view.grouping === defaults.grouping)
   put('minimal', view.minimal ? '1' : '0', view.minimal === null)
   put('rank', String(view.rank), view.rank === null)

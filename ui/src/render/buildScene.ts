@@ -1,7 +1,7 @@
 // Builds the scene of a frame from layout, cached tiles and viewport, and the demand for tiles.
 import type { Cover, TileCache, TrackTile, TileDemand } from '../data/tileCache'
 import type { Track } from '../model/api'
-import type { Colouring } from '../model/colouring'
+import type { Coloring } from '../model/coloring'
 import { HEADER_HEIGHT, itemsBetween, LANE_PADDING, stuckGroups, type Item, type Lane, type Layout } from '../model/layout'
 import { nameSlot } from '../model/palette'
 import { levelFor, tileRange } from '../model/tileGrid'
@@ -18,7 +18,7 @@ export interface Viewport {
 }
 
 export interface SceneStyle {
-  colouring: Colouring
+  coloring: Coloring
   hits: TileCache | null // tiles of search results alone; all other events are dimmed
   ticks: { x: number }[]
 }
@@ -148,7 +148,7 @@ function addLane(
 export function buildScene(layout: Layout, cache: TileCache, viewport: Viewport, style: SceneStyle): Scene {
   const scene: Scene = {
     width: viewport.width, height: viewport.height, ratio: viewport.ratio, span: viewport.span,
-    rects: buildRects(layout, viewport, style.ticks), lanes: [], counters: [], groups: [], colouring: style.colouring,
+    rects: buildRects(layout, viewport, style.ticks), lanes: [], counters: [], groups: [], coloring: style.coloring,
   }
   for (const { item, y, clip } of visibleItems(layout, viewport)) {
     if (item.kind === 'lane') addLane(scene, item, y, clip, cache, style.hits, viewport)

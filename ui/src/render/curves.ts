@@ -1,8 +1,8 @@
 // Draws curves, one quad each: counters with the area up to the mean, a band from minimum to maximum and a line at the mean; and the
-// utilisation of groups. Their values per pixel are in a texture, a line of it for each curve.
+// utilization of groups. Their values per pixel are in a texture, a line of it for each curve.
 import { counterColumns, coverage } from './columns'
 import { finishProgram, startProgram, type Rgba } from './gl'
-import type { Scene, SceneCounter, SceneUtilisation } from './scene'
+import type { Scene, SceneCounter, SceneUtilization } from './scene'
 
 const VERTEX = `#version 300 es
 uniform vec2 size;
@@ -20,7 +20,7 @@ uniform vec2 rows;
 uniform int curve;
 uniform float zero; // where the value 0 lies, from 0 at the bottom to 1
 uniform float line; // width
-uniform vec3 colour;
+uniform vec3 color;
 out vec4 result;
 
 vec4 column(float x) {
@@ -44,10 +44,10 @@ void main() {
   float band = within(y, level.x, level.y);
   float trace = within(y, min(level.z, previous), max(level.z, previous) + line);
   float opacity = max(trace, max(0.35 * area, 0.5 * band));
-  result = vec4(colour * opacity, opacity);
+  result = vec4(color * opacity, opacity);
 }`
 
-const UNIFORMS = ['size', 'rows', 'columns', 'curve', 'zero', 'line', 'colour'] as const
+const UNIFORMS = ['size', 'rows', 'columns', 'curve', 'zero', 'line', 'color'] as const
 const TEXTURE_UNIT = 1
 
 function putCounter(pixels: Uint8Array, at: number, lane: SceneCounter, scene: Scene, width: number): void {
@@ -62,7 +62,7 @@ function putCounter(pixels: Uint8Array, at: number, lane: SceneCounter, scene: S
   }
 }
 
-function putUtilisation(pixels: Uint8Array, at: number, group: SceneUtilisation, scene: Scene, width: number): void {
+function putUtilization(pixels: Uint8Array, at: number, group: SceneUtilization, scene: Scene, width: number): void {
   const shares = new Float32Array(width)
   for (const covers of group.members) {
     const of = coverage(covers, 0, scene.span, width)
@@ -92,7 +92,7 @@ export class CurveProgram {
   }
 
   /** Draws all curves of a scene; `clip` sets the scissor box of an area, and is false when it is off screen. */
-  draw(scene: Scene, colourOf: (slot: number) => Rgba, accent: Rgba, clip: (area: { top: number; bottom: number }) => boolean): void {
+  draw(scene: Scene, colorOf: (slot: number) => Rgba, accent: Rgba, clip: (area: { top: number; bottom: number }) => boolean): void {
     const gl = this.#gl
     const count = scene.counters.length + scene.groups.length
     if (count === 0) return
@@ -105,20 +105,20 @@ export class CurveProgram {
     gl.uniform1i(this.#uniforms.columns, TEXTURE_UNIT)
     gl.uniform1f(this.#uniforms.line, Math.max(1, Math.floor(scene.ratio)))
     scene.counters.forEach((lane, at) => {
-      if (clip(lane.clip)) this.#curve(scene, at, lane, -lane.min / (lane.max - lane.min), colourOf(lane.slot))
+      if (clip(lane.clip)) this.#curve(scene, at, lane, -lane.min / (lane.max - lane.min), colorOf(lane.slot))
     })
     scene.groups.forEach((group, at) => {
       if (clip(group.clip)) this.#curve(scene, scene.counters.length + at, group, 0, accent)
     })
   }
 
-  #curve(scene: Scene, curve: number, place: { y: number; height: number }, zero: number, colour: Rgba): void {
+  #curve(scene: Scene, curve: number, place: { y: number; height: number }, zero: number, color: Rgba): void {
     const gl = this.#gl
     const top = Math.round(place.y * scene.ratio)
     gl.uniform2f(this.#uniforms.rows, top, top + Math.round(place.height * scene.ratio))
     gl.uniform1i(this.#uniforms.curve, curve)
     gl.uniform1f(this.#uniforms.zero, Math.max(0, Math.min(1, zero)))
-    gl.uniform3f(this.#uniforms.colour, colour[0], colour[1], colour[2])
+    gl.uniform3f(this.#uniforms.color, color[0], color[1], color[2])
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4)
   }
 
@@ -129,7 +129,7 @@ export class CurveProgram {
     if (this.#pixels.length < bytes) this.#pixels = new Uint8Array(bytes)
     else this.#pixels.fill(0, 0, bytes)
     scene.counters.forEach((lane, at) => putCounter(this.#pixels, 4 * width * at, lane, scene, width))
-    scene.groups.forEach((group, at) => putUtilisation(this.#pixels, 4 * width * (scene.counters.length + at), group, scene, width))
+    scene.groups.forEach((group, at) => putUtilization(this.#pixels, 4 * width * (scene.counters.length + at), group, scene, width))
     gl.activeTexture(gl.TEXTURE0 + TEXTURE_UNIT)
     gl.bindTexture(gl.TEXTURE_2D, this.#texture)
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST)

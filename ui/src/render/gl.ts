@@ -1,4 +1,4 @@
-// WebGL helpers: programs, uniforms, CSS colours.
+// WebGL helpers: programs, uniforms, CSS colors.
 
 /** Begins to compile a program. Nothing is asked here: any question waits for the compiler, which works on several at once. */
 export function startProgram(gl: WebGL2RenderingContext, vertex: string, fragment: string): WebGLProgram {
@@ -30,8 +30,8 @@ export type Rgba = [number, number, number, number]
 
 let pixel: OffscreenCanvasRenderingContext2D | null = null
 
-/** A CSS colour as RGBA from 0 to 1. The pixel is in CPU memory: reading one back from the GPU would wait for all its work. */
-export function cssColour(text: string): Rgba {
+/** A CSS color as RGBA from 0 to 1. The pixel is in CPU memory: reading one back from the GPU would wait for all its work. */
+export function cssColor(text: string): Rgba {
   pixel ??= new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })!
   const context = pixel
   context.clearRect(0, 0, 1, 1)

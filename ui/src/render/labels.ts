@@ -64,7 +64,7 @@ function drawTile(
   for (const { row, item } of candidatesOf(tile)) {
     if (row >= lane.rows) continue
     const x0 = Math.max(0, offset + slices.start[item]! * scale)
-    // An event that spans several tiles is labelled once, by the tile its visible part starts in.
+    // An event that spans several tiles is labeled once, by the tile its visible part starts in.
     if (x0 < left || x0 >= right) continue
     const room = Math.min(scene.width, offset + slices.end[item]! * scale) - x0
     if (room < MIN_WIDTH) continue

@@ -2,7 +2,7 @@
 import type { TrackTile } from '../data/tileCache'
 import { paletteBytes, SLOTS } from '../model/palette'
 import { CurveProgram } from './curves'
-import { cssColour, type Rgba } from './gl'
+import { cssColor, type Rgba } from './gl'
 import { drawLabels, type LabelStyle } from './labels'
 import { QuadIndices } from './quads'
 import type { Area, Scene, Tone } from './scene'
@@ -50,10 +50,10 @@ export class Renderer {
     const style = getComputedStyle(this.#canvas)
     this.#palette = paletteBytes(theme)
     for (const [tone, variable] of Object.entries(TONE_VARIABLES)) {
-      this.#tones[tone as Tone] = cssColour(style.getPropertyValue(variable))
+      this.#tones[tone as Tone] = cssColor(style.getPropertyValue(variable))
     }
-    this.#highlight = cssColour(style.getPropertyValue('--highlight'))
-    this.#accent = cssColour(style.getPropertyValue('--accent'))
+    this.#highlight = cssColor(style.getPropertyValue('--highlight'))
+    this.#accent = cssColor(style.getPropertyValue('--accent'))
     this.#labels = {
       ink: style.getPropertyValue('--slice-ink'), dimmed: style.getPropertyValue('--text-soft'), family: style.fontFamily,
     }
@@ -79,7 +79,7 @@ export class Renderer {
     this.#drawRects(gl, scene)
     gl.enable(gl.BLEND)
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA)
-    this.#curves!.draw(scene, (slot) => this.#slotColour(slot), this.#accent, (area) => this.#clip(scene, scene.span, area))
+    this.#curves!.draw(scene, (slot) => this.#slotColor(slot), this.#accent, (area) => this.#clip(scene, scene.span, area))
     slices.begin(scene, this.#highlight, this.#tones.back)
     for (const lane of scene.lanes) {
       for (const cover of lane.covers) if (this.#clip(scene, cover.span, lane.clip)) slices.draw(scene, lane, cover)
@@ -107,7 +107,7 @@ export class Renderer {
     this.#gl?.texImage2D(this.#gl.TEXTURE_2D, 0, this.#gl.RGBA, SLOTS, 1, 0, this.#gl.RGBA, this.#gl.UNSIGNED_BYTE, this.#palette)
   }
 
-  #slotColour(slot: number): Rgba {
+  #slotColor(slot: number): Rgba {
     return [this.#palette[4 * slot]! / 255, this.#palette[4 * slot + 1]! / 255, this.#palette[4 * slot + 2]! / 255, 1]
   }
 

@@ -1,7 +1,7 @@
-// The scene of a frame as plain data: background rectangles, lanes of slices and counters, and the utilisation of groups, with their
+// The scene of a frame as plain data: background rectangles, lanes of slices and counters, and the utilization of groups, with their
 // tiles. The interface between layout and renderer.
 import type { Cover } from '../data/tileCache'
-import type { Colouring } from '../model/colouring'
+import type { Coloring } from '../model/coloring'
 import type { Span } from '../model/time'
 
 export interface Area {
@@ -16,7 +16,7 @@ export interface SceneLane {
   rows: number // further rows are not drawn
   clip: Area
   covers: Cover[]
-  strength: number // of the colours, up to 1
+  strength: number // of the colors, up to 1
   isHit: boolean // search results, drawn over all events of the lane
   below: number // strength of what hits are drawn over
 }
@@ -32,8 +32,8 @@ export interface SceneCounter {
   covers: Cover[]
 }
 
-/** The utilisation of a group: the largest of its members', which is exact for one, and for all that are covered or not. */
-export interface SceneUtilisation {
+/** The utilization of a group: the largest of its members', which is exact for one, and for all that are covered or not. */
+export interface SceneUtilization {
   y: number
   height: number
   clip: Area
@@ -58,6 +58,6 @@ export interface Scene {
   rects: SceneRect[]
   lanes: SceneLane[]
   counters: SceneCounter[]
-  groups: SceneUtilisation[]
-  colouring: Colouring
+  groups: SceneUtilization[]
+  coloring: Coloring
 }

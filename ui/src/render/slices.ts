@@ -3,11 +3,11 @@
 //
 // What is added to a pixel is the share of its time that a slice covers: slices of a row do not overlap, so that the sum is the
 // covered share of the pixel, however many meet in it. A sum can only go one way, so slices must be brighter than the background in
-// the dark theme (added) and darker in the light one (subtracted). On white, a pale colour is hardly seen: there a small share is drawn
+// the dark theme (added) and darker in the light one (subtracted). On white, a pale color is hardly seen: there a small share is drawn
 // at LEAST_SHADE over a part of the row's height, so that the area times the shade is the share again. What covers too little to be
 // seen gets a mark at the bottom of its row, which takes at most MARK_AREA of the row; search results are marked more clearly.
 import type { Cover, TrackTile } from '../data/tileCache'
-import type { Colouring } from '../model/colouring'
+import type { Coloring } from '../model/coloring'
 import { NEUTRAL } from '../model/palette'
 import { TILE_PX, tileLength } from '../model/tileGrid'
 import { lastStart } from '../model/timelineData'
@@ -18,7 +18,7 @@ import type { Scene, SceneLane } from './scene'
 const MARK_AREA = 0.012
 const LEAST_SHADE = 0.8
 const SEAM_AREA = 0.015 // share of a slice that the line at its end takes
-const ALONE_PX = 24 // distance to the neighbours, in pixels of the tile, from which on a mark is higher
+const ALONE_PX = 24 // distance to the neighbors, in pixels of the tile, from which on a mark is higher
 const SEVERAL = 1
 const ALONE = 2
 
@@ -34,9 +34,9 @@ uniform bool isHit;
 uniform bool isMark;
 uniform float sign;
 uniform sampler2D palette;
-flat out vec3 colour;
+flat out vec3 color;
 flat out float busy;
-flat out float least; // shade below which height is taken away in place of colour
+flat out float least; // shade below which height is taken away in place of color
 flat out vec2 ends;
 flat out vec3 seam; // from, to, strength
 flat out vec2 rows;
@@ -65,12 +65,12 @@ void main() {
   if (float(look.w) >= lane.z) right = left;
   vec2 place = vec2(mix(left, right, corner.x), mix(rows.x, rows.y, corner.y));
   gl_Position = vec4(place.x / size.x * 2.0 - 1.0, 1.0 - place.y / size.y * 2.0, 0.0, 1.0);
-  colour = texelFetch(palette, ivec2(look.x, 0), 0).rgb;
+  color = texelFetch(palette, ivec2(look.x, 0), 0).rgb;
 }`
 
 const FRAGMENT = `#version 300 es
 precision highp float;
-flat in vec3 colour;
+flat in vec3 color;
 flat in float busy;
 flat in float least;
 flat in vec2 ends;
@@ -93,7 +93,7 @@ float overlap(vec2 part, float x) {
 
 void main() {
   if (isMark) {
-    result = vec4(mix(back, isHit ? highlight : colour, isHit ? busy : busy * strength), 1.0);
+    result = vec4(mix(back, isHit ? highlight : color, isHit ? busy : busy * strength), 1.0);
     return;
   }
   float x = floor(gl_FragCoord.x);
@@ -103,10 +103,10 @@ void main() {
     float fromBottom = rows.y - y - 0.5;
     covered = least * clamp(covered / least * (rows.y - rows.x) - fromBottom, 0.0, 1.0);
   }
-  vec3 change = strength * (colour - back);
+  vec3 change = strength * (color - back);
   if (isHit) {
     float edge = min(min(gl_FragCoord.x - ends.x, ends.y - gl_FragCoord.x), min(y - rows.x, rows.y - y));
-    if (edge < 1.5 * pixel) change = highlight - back - below * (colour - back);
+    if (edge < 1.5 * pixel) change = highlight - back - below * (color - back);
   }
   result = vec4(max(vec3(0.0), sign * covered * change), 0.0);
 }`
@@ -120,17 +120,17 @@ interface GpuTile {
   vao: WebGLVertexArrayObject
   buffer: WebGLBuffer
   count: number
-  colouring: Colouring
+  coloring: Coloring
   hasMarks: boolean
 }
 
-/** Whether an item has no neighbour near by, so that its mark can be larger. */
+/** Whether an item has no neighbor near by, so that its mark can be larger. */
 function isAlone(starts: Float64Array, ends: Float64Array, i: number, first: number, end: number, distance: number): boolean {
   return (i === first || starts[i]! - ends[i - 1]! >= distance) && (i + 1 === end || starts[i + 1]! - ends[i]! >= distance)
 }
 
 /** The tile's slices as vertex data. */
-export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
+export function sliceBytes(tile: TrackTile, coloring: Coloring): ArrayBuffer {
   const { slices, names } = tile.data
   const count = tile.sliceRows.reduce((sum, row) => sum + row.count, 0)
   const bytes = new ArrayBuffer(BYTES * count)
@@ -138,7 +138,7 @@ export function sliceBytes(tile: TrackTile, colouring: Colouring): ArrayBuffer {
   const looks = new Uint8Array(bytes)
   const length = tileLength(tile.level)
   const distance = (ALONE_PX * length) / TILE_PX
-  const { ofName, ofDuration, ofTrack, ofEvent } = colouring
+  const { ofName, ofDuration, ofTrack, ofEvent } = coloring
   const slots = ofName ? names.map(ofName) : null
   const trackSlot = ofTrack?.(tile.track) ?? NEUTRAL
   let at = 0
@@ -265,13 +265,13 @@ export class SliceProgram {
     let gpu = this.#tiles.get(tile)
     if (!gpu) {
       const [vao, buffer] = [gl.createVertexArray()!, gl.createBuffer()!]
-      gpu = { vao, buffer, count: -1, colouring: scene.colouring, hasMarks: hasSmallItems(tile) }
+      gpu = { vao, buffer, count: -1, coloring: scene.coloring, hasMarks: hasSmallItems(tile) }
       this.#tiles.set(tile, gpu)
     }
-    if (gpu.count < 0 || gpu.colouring !== scene.colouring) {
-      const bytes = sliceBytes(tile, scene.colouring)
+    if (gpu.count < 0 || gpu.coloring !== scene.coloring) {
+      const bytes = sliceBytes(tile, scene.coloring)
       gpu.count = bytes.byteLength / BYTES
-      gpu.colouring = scene.colouring
+      gpu.coloring = scene.coloring
       gl.bindVertexArray(gpu.vao)
       gl.bindBuffer(gl.ARRAY_BUFFER, gpu.buffer)
       gl.bufferData(gl.ARRAY_BUFFER, repeatForVertices(new Uint32Array(bytes), BYTES / 4), gl.STATIC_DRAW)

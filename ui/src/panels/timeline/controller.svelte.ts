@@ -1,7 +1,7 @@
 // Controller of the timeline canvas: size, scroll position, pointer, drag, and the render loop, which draws only on changes.
 // State that a shared link restores is in `view` instead.
 import * as api from '../../data/api'
-import { colours } from '../../data/colouring.svelte'
+import { colors } from '../../data/coloring.svelte'
 import { profile } from '../../data/profile.svelte'
 import { ranks } from '../../data/ranks.svelte'
 import { sqlTracks } from '../../data/sqlTracks.svelte'
@@ -288,14 +288,14 @@ export class TimelineController {
     const { viewport } = this
     this.cache.update(tileDemand(this.layout, viewport))
     this.hits?.update(tileDemand(this.layout, viewport, true))
-    const style = { colouring: colours.current, hits: this.hits, ticks: this.ticks }
+    const style = { coloring: colors.current, hits: this.hits, ticks: this.ticks }
     this.#renderer.draw(buildScene(this.layout, this.cache, viewport, style))
     this.frameMs = performance.now() - begin
     this.frames++
     this.drawn = this.#renderer.drawn
     this.pending = this.cache.pending + (this.hits?.pending ?? 0)
-    const isColoured = colours.current.mode === view.colour || colours.error !== null
-    this.isComplete = this.cache.isComplete && (this.hits?.isComplete ?? true) && !this.#target && isColoured && profile.isNamed
+    const isColored = colors.current.mode === view.color || colors.error !== null
+    this.isComplete = this.cache.isComplete && (this.hits?.isComplete ?? true) && !this.#target && isColored && profile.isNamed
     if (this.isComplete && !this.#hasFirstFrame) {
       this.#hasFirstFrame = true
       performance.mark('kymo-first-frame')

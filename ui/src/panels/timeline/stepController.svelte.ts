@@ -3,7 +3,7 @@
 import * as api from '../../data/api'
 import { OpenProfile } from '../../data/profile.svelte'
 import { TileCache } from '../../data/tileCache'
-import { BY_NAME } from '../../model/colouring'
+import { BY_NAME } from '../../model/coloring'
 import { makeLayout, type Layout } from '../../model/layout'
 import type { Ps, Span } from '../../model/time'
 import { defaultView } from '../../model/view'
@@ -93,7 +93,7 @@ export class StepController {
     if (!this.#renderer || !this.profile.isReady || this.width <= 0 || this.height <= 0) return
     const { viewport } = this
     this.#cache.update(tileDemand(this.layout, viewport))
-    this.#renderer.draw(buildScene(this.layout, this.#cache, viewport, { colouring: BY_NAME, hits: null, ticks: this.ticks }))
+    this.#renderer.draw(buildScene(this.layout, this.#cache, viewport, { coloring: BY_NAME, hits: null, ticks: this.ticks }))
     this.isComplete = this.#cache.isComplete
   }
 }

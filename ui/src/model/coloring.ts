@@ -1,16 +1,16 @@
-// Colour modes: each maps a slice to a palette slot by name, duration or track, and provides its legend.
+// Color modes: each maps a slice to a palette slot by name, duration or track, and provides its legend.
 import type { Track } from './api'
 import { durationSlot, keySlot, nameSlot, NEUTRAL } from './palette'
-import type { Colour } from './view'
+import type { Color } from './view'
 
 export interface LegendEntry {
   label: string
   slot: number
 }
 
-export interface Colouring {
-  mode: Colour
-  /** Null when the colour does not depend on the name. */
+export interface Coloring {
+  mode: Color
+  /** Null when the color does not depend on the name. */
   ofName: ((name: string) => number) | null
   ofDuration: ((duration: number) => number) | null
   ofTrack: ((track: number) => number) | null
@@ -21,9 +21,9 @@ export interface Colouring {
 const MAX_LEGEND_ENTRIES = 12
 const OTHERS = 'other'
 
-export const BY_NAME: Colouring = { mode: 'name', ofName: nameSlot, ofDuration: null, ofTrack: null, legend: [] }
+export const BY_NAME: Coloring = { mode: 'name', ofName: nameSlot, ofDuration: null, ofTrack: null, legend: [] }
 
-export const BY_DURATION: Colouring = {
+export const BY_DURATION: Coloring = {
   mode: 'duration',
   ofName: null,
   ofDuration: durationSlot,
@@ -33,8 +33,8 @@ export const BY_DURATION: Colouring = {
   })),
 }
 
-/** Rows of [name, key], most important first: keys get colours in that order. */
-export function byKey(mode: Colour, rows: [string, string][]): Colouring {
+/** Rows of [name, key], most important first: keys get colors in that order. */
+export function byKey(mode: Color, rows: [string, string][]): Coloring {
   const slots = new Map<string, number>()
   const names = new Map<string, number>()
   for (const [name, key] of rows) {
@@ -54,7 +54,7 @@ export interface KeyRun {
   total_ns: number // of all events with the key
 }
 
-const MAX_COLOURS = 36 // that can be told apart
+const MAX_COLORS = 36 // that can be told apart
 
 /** "/gpt/block0/attention/q" at depth 2 is "/gpt/block0". */
 function cutPath(path: string, depth: number): string {
@@ -62,16 +62,16 @@ function cutPath(path: string, depth: number): string {
   return parts.slice(0, depth + (parts[0] === '' ? 1 : 0)).join('/')
 }
 
-/** The longest prefixes of paths that still have a colour each. */
-export function layersToColour(layers: readonly string[]): (layer: string) => string {
+/** The longest prefixes of paths that still have a color each. */
+export function layersToColor(layers: readonly string[]): (layer: string) => string {
   const deepest = Math.max(1, ...layers.map((layer) => layer.split('/').filter(Boolean).length))
   for (let depth = deepest; depth > 1; depth--)
-    if (new Set(layers.map((layer) => cutPath(layer, depth))).size <= MAX_COLOURS) return (layer) => cutPath(layer, depth)
+    if (new Set(layers.map((layer) => cutPath(layer, depth))).size <= MAX_COLORS) return (layer) => cutPath(layer, depth)
   return (layer) => cutPath(layer, 1)
 }
 
-/** Runs in order of ids; keys get colours in order of their time. */
-export function byEvent(mode: Colour, runs: readonly KeyRun[], keyOf: (key: string) => string = (key) => key): Colouring {
+/** Runs in order of ids; keys get colors in order of their time. */
+export function byEvent(mode: Color, runs: readonly KeyRun[], keyOf: (key: string) => string = (key) => key): Coloring {
   const known = new Map(runs.map((run) => [run.key, run.total_ns]))
   const totals = new Map<string, number>()
   for (const [key, total] of known) totals.set(keyOf(key), (totals.get(keyOf(key)) ?? 0) + total)
@@ -112,7 +112,7 @@ export function engineOf(track: Track, parent: Track | undefined): string {
   return parent?.role === 'device' || !lane ? `${lane || track.role}` : `host: ${lane}`
 }
 
-export function byEngine(tracks: Track[]): Colouring {
+export function byEngine(tracks: Track[]): Coloring {
   const byId = new Map(tracks.map((track) => [track.id, track]))
   const slots = new Map<string, number>()
   const ofTrack = new Map<number, number>()
@@ -130,7 +130,7 @@ export function byEngine(tracks: Track[]): Colouring {
  * Selects names with their keys, ordered by the key's total time; null when the profile lacks the tables. A name with
  * several keys gets the one with the most time.
  */
-export function colourQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
+export function colorQuery(mode: 'layer' | 'opcode' | 'module', tables: ReadonlySet<string>): string | null {
   const key = { layer: layerOf('o.op_name'), opcode: 'o.opcode', module: 'm.name' }[mode]
   const parts: string[] = []
   const add = (from: string, value = key) => parts.push(`SELECT e.name, ${value} AS key, e.duration_ns AS ns FROM ${from}`)

@@ -1,8 +1,8 @@
-// The current colour mode. Modes that depend on tables are queried once per profile.
+// The current color mode. Modes that depend on tables are queried once per profile.
 import {
-  BY_DURATION, BY_NAME, byEngine, byEvent, byKey, colourQuery, layersToColour, OPCODES_QUERY, runsQuery, type Colouring, type KeyRun,
-} from '../model/colouring'
-import type { Colour } from '../model/view'
+  BY_DURATION, BY_NAME, byEngine, byEvent, byKey, colorQuery, layersToColor, OPCODES_QUERY, runsQuery, type Coloring, type KeyRun,
+} from '../model/coloring'
+import type { Color } from '../model/view'
 import * as api from './api'
 import { profile } from './profile.svelte'
 import { toObjects } from './sql.svelte'
@@ -10,29 +10,29 @@ import { toObjects } from './sql.svelte'
 const MAX_NAMES = 200_000
 const MAX_RUNS = 500_000
 
-class Colours {
-  current: Colouring = $state.raw(BY_NAME)
+class Colors {
+  current: Coloring = $state.raw(BY_NAME)
   error: string | null = $state(null)
-  #cache = new Map<Colour, Colouring>()
-  #requested: Colour = 'name'
+  #cache = new Map<Color, Coloring>()
+  #requested: Color = 'name'
 
-  /** Keeps the current colours until the new mode is loaded. */
-  async setMode(mode: Colour): Promise<void> {
+  /** Keeps the current colors until the new mode is loaded. */
+  async setMode(mode: Color): Promise<void> {
     this.#requested = mode
     this.error = null
-    let colouring = this.#cache.get(mode)
-    if (!colouring) {
+    let coloring = this.#cache.get(mode)
+    if (!coloring) {
       try {
         const name = profile.name
-        colouring = await this.#make(mode)
+        coloring = await this.#make(mode)
         if (profile.name !== name) return
-        this.#cache.set(mode, colouring)
+        this.#cache.set(mode, coloring)
       } catch (failure) {
         if (this.#requested === mode) this.error = (failure as Error).message
         return
       }
     }
-    if (this.#requested === mode) this.current = colouring
+    if (this.#requested === mode) this.current = coloring
   }
 
   /** Called when another profile is opened. */
@@ -42,7 +42,7 @@ class Colours {
     this.error = null
   }
 
-  async #make(mode: Colour): Promise<Colouring> {
+  async #make(mode: Color): Promise<Coloring> {
     if (mode === 'name') return BY_NAME
     if (mode === 'duration') return BY_DURATION
     if (mode === 'engine') return byEngine(profile.tracks)
@@ -50,18 +50,18 @@ class Colours {
     const names = new Set(tables.map((table) => table.name))
     if (names.has('Instruction')) return this.#ofInstructions(mode)
     if (mode === 'hlo') return byKey(mode, [])
-    const query = colourQuery(mode, names)
+    const query = colorQuery(mode, names)
     if (!query) return byKey(mode, [])
     const response = await api.runSql(profile.name, query, MAX_NAMES)
     return byKey(mode, response.rows as [string, string][])
   }
 
-  async #ofInstructions(mode: Colour): Promise<Colouring> {
+  async #ofInstructions(mode: Color): Promise<Coloring> {
     if (mode === 'opcode') return byKey(mode, (await api.runSql(profile.name, OPCODES_QUERY)).rows as [string, string][])
     if (mode !== 'layer' && mode !== 'hlo') return byKey(mode, [])
     const runs = toObjects<KeyRun>(await api.runSql(profile.name, runsQuery(mode), MAX_RUNS))
-    return byEvent(mode, runs, mode === 'layer' ? layersToColour(runs.map((run) => run.key)) : undefined)
+    return byEvent(mode, runs, mode === 'layer' ? layersToColor(runs.map((run) => run.key)) : undefined)
   }
 }
 
-export const colours = new Colours()
+export const colors = new Colors()
