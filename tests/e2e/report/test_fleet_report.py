@@ -12,8 +12,9 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-SEEDS = 50
-BLOCK = 10  # runs of a dataset, reported by one process
+# Of the first 50, these have every kind of straggler, every fault with every layout, and every pair of faults that any of them has.
+SEEDS = [0, 1, 2, 3, 4, 5, 6, 10, 12, 13, 16, 21, 22, 23, 28, 31, 33, 34, 37, 38, 39, 40, 43, 47]
+BLOCK = 8  # runs of a dataset, reported by one process
 STEPS = 60
 
 # Ranks, those of a machine, of a tensor group, and stages of the pipeline.
@@ -108,9 +109,9 @@ def check_clocks(clocks, faults):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(SEEDS // BLOCK))
+@pytest.mark.parametrize("block", range(len(SEEDS) // BLOCK))
 def test_planted_faults_are_found_and_none_is_invented(kymo, gen_run, tmp_path, some, block):
-    seeds = some([block * BLOCK + i for i in range(BLOCK)])
+    seeds = some(SEEDS[block * BLOCK:][:BLOCK])
     dataset = tmp_path / "runs"
     planted = {f"{seed:02d}": plant(gen_run, dataset, f"{seed:02d}", options_of(seed)) for seed in seeds}
     reports = {report["run"]: report for report in kymo.json("fleet", "report", dataset, "--format", "json")}
@@ -389,10 +390,13 @@ DAMAGES = {
 }
 
 
+# A footer that is none is found when a file is opened, whatever it holds; zeros in the data when its columns are read.
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["Rank", "RankStep", "RankCollective", "RankKernel"])
-@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.sanitized
+@pytest.mark.parametrize("damage, table", [
+    *(("zeros", table) for table in ("Rank", "RankStep", "RankCollective", "RankKernel")),
+    ("cut", "Rank"), ("cut", "RankStep"), ("empty", "RankCollective"), ("other", "RankKernel"),
+])  # fmt: skip
 def test_a_rank_that_cannot_be_read_is_left_out_and_named(kymo, gen_run, tmp_path, table, damage):
     dataset = tmp_path / "runs"
     plant(gen_run, dataset, "r", ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12, "--straggler", "kernel:1:1.4"])
@@ -422,7 +426,7 @@ def test_a_flipped_bit_never_stops_the_report(kymo, gen_run, tmp_path, some, tab
     plant(gen_run, dataset, "r", ["--ranks", 8, "--machine-ranks", 4, "--tensor", 2, "--steps", 12, "--straggler", "kernel:1:1.4"])
     file = dataset / table / "run=r/instance=node0/rank=1/part-0.parquet"
     whole, chance = file.read_bytes(), random.Random(table)
-    for _ in some(range(12)):
+    for _ in some(range(6)):
         damaged = bytearray(whole)
         damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         file.write_bytes(damaged)
