@@ -26,14 +26,22 @@ export type CaptureName = keyof typeof CAPTURES
 /** The program that makes datasets of synthetic runs. */
 export const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
 
-// What this process leaves to the end: the runner ends it by a signal, which would leave servers running.
+// What is left to the end of this process. The runner ends it by a signal, and process.exit throws here: it is the runner's.
 const processes = new Set<ChildProcess>()
 const folders = new Set<string>()
-process.on('exit', () => {
+
+function cleanUp(): void {
   for (const one of processes) one.kill()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})
-for (const event of ['SIGTERM', 'disconnect']) process.on(event, () => process.exit())
+}
+
+process.on('exit', cleanUp)
+for (const event of ['SIGTERM', 'disconnect']) {
+  process.on(event, () => {
+    cleanUp()
+    process.kill(process.pid, 'SIGKILL')
+  })
+}
 
 function makeWorkspace(): string {
   const workspace = mkdtempSync(join(tmpdir(), 'kymo-ui-'))
