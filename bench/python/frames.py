@@ -110,7 +110,7 @@ def jax_trace():
 
 
 def count_calls(program, count, with_functions):
-    """Calls of the program, as sys.setprofile tells of them."""
+    """Calls of the program, as sys.setprofile reports them."""
     kinds = {"call", "c_call"} if with_functions else {"call"}
     number = 0
 

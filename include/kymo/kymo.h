@@ -228,8 +228,9 @@ KYMO_API void kymo_range(struct kymo_lane *lane, uint32_t type, uint64_t begin, 
 KYMO_API void kymo_named_range(const char *name, uint64_t begin, uint64_t end,
                                const struct kymo_arg *args, size_t count);
 
-/* Appends to a file of the running capture's session, for what is no event: a name of schema/ that
- * the recorder knows. Returns 0, or a negative errno after one line on standard error. */
+/* Appends to a file of the running capture's session, for data that is not an event: a name of
+ * schema/ that the recorder knows. Returns 0, or a negative errno after one line on standard error.
+ */
 KYMO_API int kymo_session_append(const char *name, const void *data, size_t size);
 
 /* Counts events that were lost before they could be recorded, such as by a runtime's own rings. */

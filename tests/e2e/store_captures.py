@@ -274,7 +274,7 @@ class DeviceWork:
         return {key: value for key, value in values.items() if self.chance(0.7)}
 
     def broken(self, text):
-        """Now and then a text that is no list of details."""
+        """Now and then a text that is not a list of details."""
         if self.chance(0.9):
             return text
         wrong = ["", "x", text[:-2] + "x", text + " more:1", text + " x", text + ":"]

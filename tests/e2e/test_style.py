@@ -17,14 +17,14 @@ BRITISH = re.compile(
     r"analys(?:e|ed|ing|er)(?![a-z])|(?:behavi|col|fav|hon|neighb)our|catalogue|(?:final|general|initial|local|material|minim|maxim|normal|optim|"
     r"organ|random|recogn|serial|special|standard|summar|synchron|token|util|vector|visual)is(?:e[ds]?(?![a-z])|ing|ation)|cancell(?:ed|ing)|"
     r"label(?:led(?!by)|ling)|model(?:led|ling)|signal(?:led|ling)|travell|artefact|licence|[Cc]entre|[Gg]rey", re.IGNORECASE)
-EXCEPTIONS = {"CANCELLED"}  # of gRPC
+EXCEPTIONS = {"CANCELLED", "favour"}  # of gRPC; the name of a file in workspaces
 
 # Phrases that are not idiomatic, and what to write instead.
 HABITS = {
     r"\b(?:told|tells?|telling) of\b": "reports, says",
     r"\bwith nobody to\b": "without anyone to",
     r"\bthere is no chance in\b": "the result is deterministic",
-    r"\bis no (?:table|run|profile|number|file|directory|folder|JSON|NEFF|NTFF|rank|capture|option|list|array|name|target)\b": "is not a …",
+    r"(?<!there )\bis no (?:table|run|profile|number|file|directory|folder|JSON|NEFF|NTFF|rank|capture|option|list|array|name|target)\b": "is not a …",
     r"\bthere is no (?:memory|thread)\b": "out of memory, cannot create a thread",
     r"\bwhat is no\b": "what is not",
     r"\bwho is no\b": "those that are not",

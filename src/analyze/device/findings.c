@@ -144,7 +144,7 @@ static void find_small_dma(struct device_analysis *analysis)
                      format_ps((double)gathered->small_ps, time),
                      100 * (double)gathered->small_ps / (double)sums->packet_ps);
     finding->advice = "Move at least 2 KiB, better 4 KiB, of each partition at a time: tile along "
-                      "the free dimension, join neighbouring tensors, avoid strided layouts.";
+                      "the free dimension, join neighboring tensors, avoid strided layouts.";
     finding->sql =
         "SELECT queue_name, variable, count(*) AS packets, sum(transfer_bytes) AS bytes, "
         "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < " SMALL_DMA_TEXT

@@ -24,7 +24,7 @@ static const struct idle_rule idle_rules[] = {
      "fused kernels (torch.compile, jax.jit over the whole step), fused optimizers, larger "
      "batches.",
      "The host spent that time in"},
-    {CAUSE_SYNC, RULE_BLOCKING_SYNCHRONISATION,
+    {CAUSE_SYNC, RULE_BLOCKING_SYNCHRONIZATION,
      "because the host had waited for it and had nothing queued",
      "Do not read results in every step: .item(), .cpu(), print, float(loss) and "
      "block_until_ready wait for all that was launched. Read them some steps later, or every 100 "

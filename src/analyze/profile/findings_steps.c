@@ -149,7 +149,7 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "
               "capture, or out of what is compared."
-            : "Compare it with its neighbours: garbage collection, checkpoints, logging, "
+            : "Compare it with its neighbors: garbage collection, checkpoints, logging, "
               "evaluation, "
               "recompilation and other processes on the machine come in some steps only.";
     finding->sql =

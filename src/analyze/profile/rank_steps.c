@@ -208,7 +208,7 @@ static void add_kernel(struct rank_sweep *sweep, uint32_t step, uint32_t type,
 
 /* --- work --- */
 
-/* Its class plus one; RANK_CLASSES plus one for what is no work itself. */
+/* Its class plus one; RANK_CLASSES plus one for what is not work itself. */
 static uint8_t class_of_type(struct rank_sweep *sweep, uint32_t type)
 {
     if (!sweep->classes[type])

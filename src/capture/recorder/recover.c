@@ -151,7 +151,7 @@ static bool left_over_write(struct left_over *left, const struct session_output 
            session_write(&left->input, output, err);
 }
 
-static void summarise(const struct left_over *left, struct record_summary *summary)
+static void summarize(const struct left_over *left, struct record_summary *summary)
 {
     *summary = (struct record_summary){
         .process = left->session.pid,
@@ -176,7 +176,7 @@ bool record_examine(const char *directory, struct record_summary *summary, struc
     struct left_over *left = left_over_open(directory, err);
     if (!left)
         return false;
-    summarise(left, summary);
+    summarize(left, summary);
     left_over_close(left);
     return true;
 }
@@ -188,7 +188,7 @@ bool record_convert(const char *directory, const int files[static RECORD_FILES],
     if (!left)
         return false;
     bool ok = left_over_write(left, &(struct session_output){.files = files}, err);
-    summarise(left, summary);
+    summarize(left, summary);
     left_over_close(left);
     return ok;
 }
@@ -251,7 +251,7 @@ bool record_recover(const char *directory, struct record_summary *summary, struc
         error_in_file(err, directory, "has been recovered by another process");
     else
         ok = recover(left, directory, err);
-    summarise(left, summary);
+    summarize(left, summary);
     left_over_close(left);
     return ok;
 }

@@ -25,7 +25,7 @@ void sampler_wake(void);
 void sampler_stop(void);
 void sampler_lock(void);
 void sampler_unlock(void);
-/* In a child of fork, with the lock held: there is no thread. */
+/* In a child of fork, with the lock held: the thread is gone. */
 void sampler_forked(void);
 
 #endif

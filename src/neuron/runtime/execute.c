@@ -43,12 +43,12 @@ struct part {
     struct device_trace trace;
 };
 
-static volatile bool cancelled;
+static volatile bool canceled;
 static atomic_ullong next_execution = 1;
 
 void execute_cancel(bool is_on)
 {
-    __atomic_store_n(&cancelled, is_on, __ATOMIC_RELAXED);
+    __atomic_store_n(&canceled, is_on, __ATOMIC_RELAXED);
 }
 
 void execute_close(struct vnc *vnc)
@@ -185,7 +185,7 @@ static void *run_part(void *argument)
                                  .exchange = model->rank_count > 1 ? &exchange : NULL,
                                  .timeout_ticks = settings.timeout_s * 1000000 *
                                                   hardware_ticks_per_us(settings.instance->core),
-                                 .canceled = &cancelled,
+                                 .canceled = &canceled,
                                  .notify = part->sink || part->trace.collects ? notify : NULL,
                                  .notify_context = part,
                                  .dge_notifications = settings.dge_notifications,
@@ -378,8 +378,8 @@ static struct execution *make(struct model *model, uint32_t repeat)
 /* Holds references to model and tensors until it is released, so that the program may free its
  * handles at once. */
 struct runtime_request *execution_new(const nrt_model_t *handle, const nrt_tensor_set_t *inputs,
-                              const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
-                              NRT_STATUS *status)
+                                      const nrt_tensor_set_t *outputs, uint32_t repeat,
+                                      struct vnc **vnc, NRT_STATUS *status)
 {
     struct model *model = model_get(handle);
     struct tensor_set *input_set = set_get(inputs), *output_set = set_get(outputs);

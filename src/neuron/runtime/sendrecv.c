@@ -127,7 +127,7 @@ static NRT_STATUS submit(struct comm *comm, struct channel_message *message,
     return status;
 }
 
-/* Takes what has arrived before and after: there is no thread for it, every call makes progress.
+/* Takes what has arrived before and after: no thread does it, so every call makes progress.
  * The message owns the tensor's reference. */
 static NRT_STATUS post(nrt_tensor_t *tensor, size_t offset, size_t length,
                        nrt_async_sendrecv_comm_t *handle, int side,

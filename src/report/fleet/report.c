@@ -151,9 +151,9 @@ static void put_table(struct output *out, struct section_rows *rows, bool is_mar
 static void put_title(struct reporting *reporting, const char *title)
 {
     bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
-    bool has_colour = reporting->style->has_colour && !is_markdown;
+    bool has_color = reporting->style->has_color && !is_markdown;
     output_format(reporting->out, "\n%s%s%s%s\n", is_markdown ? "## " : "",
-                  has_colour ? "\033[1m" : "", title, has_colour ? "\033[0m" : "");
+                  has_color ? "\033[1m" : "", title, has_color ? "\033[0m" : "");
     output_text(reporting->out, is_markdown ? "\n" : "");
 }
 

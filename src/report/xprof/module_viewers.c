@@ -191,7 +191,7 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
                                        .with_metadata = options->has_metadata};
     struct hlo_graph graph = {0};
     if (options->format == TOOL_CSV)
-        return error_set(err, "a graph is no table: --format must be text, json or gviz");
+        return error_set(err, "a graph is not a table: --format must be text, json or gviz");
     if (options->format == TOOL_TEXT && !options->op) {
         put_module(run, &kept->module);
         return true;

@@ -22,7 +22,7 @@ struct flame {
     ARRAY(struct flame_node) nodes;
     struct idmap by_path; /* parent and name to node */
     uint64_t events;
-    bool is_cancelled;
+    bool is_canceled;
 };
 
 static size_t open_node(void *context, const struct timeline_event *event, size_t outer)
@@ -30,7 +30,7 @@ static size_t open_node(void *context, const struct timeline_event *event, size_
     struct flame *flame = context;
     size_t parent = outer ? outer & ~FOLDED : ROOT;
     if (++flame->events % CANCEL_CHECK_EVENTS == 0 &&
-        (flame->is_cancelled = request_is_abandoned(flame->request)))
+        (flame->is_canceled = request_is_abandoned(flame->request)))
         return TIMELINE_STOP;
     if (outer & FOLDED)
         return outer;
@@ -127,7 +127,7 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
 {
     struct timeline_visitor visitor = {open_node, close_node, flame};
     bool ok = true;
-    for (size_t i = 0; ok && i < tracks->count && !flame->is_cancelled; i++) {
+    for (size_t i = 0; ok && i < tracks->count && !flame->is_canceled; i++) {
         uint32_t track = tracks->items[i];
         if (track >= timeline_track_count(timeline))
             ok = error_set(err, "there is no track %u", track);

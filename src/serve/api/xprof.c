@@ -322,7 +322,7 @@ void plugin_csv(struct request *request, struct reply *reply)
     const char *name = request_argument(request, "tag");
     const struct xprof_tool *tool = name ? tool_find(name) : NULL;
     if (tool && !tool_has_xprof_table(tool)) {
-        reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s is no table", name);
+        reply_error(reply, MHD_HTTP_BAD_REQUEST, "%s is not a table", name);
         return;
     }
     answer(request, reply, tool_write_xprof_csv, "text/csv; charset=utf-8");

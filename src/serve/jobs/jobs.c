@@ -25,7 +25,7 @@ struct running_job {
     char *id;
     struct child child;
     unsigned percent;
-    bool is_cancelled;
+    bool is_canceled;
     bool is_capturing, has_captured; /* over the network, before the import */
     char *loss;                      /* what a capture has failed to get, or NULL */
 };
@@ -149,7 +149,7 @@ bool job_load(struct jobs *jobs, const char *id, struct job *job)
         job->percent = running->is_capturing   ? running->percent / 2
                        : running->has_captured ? 50 + running->percent / 2
                                                : running->percent;
-        if (running->is_cancelled) {
+        if (running->is_canceled) {
             job_free(job);
             is_there = false;
         }
@@ -255,7 +255,7 @@ void job_remove(struct jobs *jobs, const char *id)
     pthread_mutex_lock(&jobs->lock);
     struct running_job *running = find_running(jobs, id);
     if (running) { /* the queue thread removes it once the child has exited */
-        running->is_cancelled = true;
+        running->is_canceled = true;
         child_terminate(&running->child);
     } else if (is_id(id)) {
         remove_files(jobs, id);
@@ -302,7 +302,7 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
 /* A capture that has got some hosts is a profile, too; the others are the reason it has. */
 static void finish(struct jobs *jobs, struct running_job *running, char *reason)
 {
-    if (running->is_cancelled || (!reason && !running->loss))
+    if (running->is_canceled || (!reason && !running->loss))
         remove_files(jobs, running->id);
     else if (running->is_capturing && jobs->is_stopping)
         record_failure(jobs, running->id, "the server was stopped during the capture");
@@ -322,7 +322,7 @@ static bool import_captured(struct jobs *jobs, struct running_job *running, char
     char *runs = path_format("%s/files/plugins/profile", folder);
     struct error err;
     struct job job;
-    bool is_there = !running->is_cancelled && !jobs->is_stopping && folder_size(runs, 2) > 0;
+    bool is_there = !running->is_canceled && !jobs->is_stopping && folder_size(runs, 2) > 0;
     bool ok = is_there && read_job(jobs, running->id, &job);
     if (ok) {
         running->loss = *reason;

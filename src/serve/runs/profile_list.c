@@ -228,7 +228,7 @@ profile_entries profile_entries_find(struct server *server, const char *only)
     add_runs(server, &list);
     struct profile_entry *entry;
     array_each (entry, &list) {
-        entry->is_favourite = notes_is_favourite(server, entry->name);
+        entry->is_favorite = notes_is_favorite(server, entry->name);
         if (!entry->is_there || !notes_id(server, entry->name, entry->id))
             entry->id[0] = '\0';
     }

@@ -18,7 +18,7 @@ struct profile_entry {
     int64_t created_ms;
     uint64_t bytes, events;
     int64_t duration_ps;
-    bool is_favourite, is_there;
+    bool is_favorite, is_there;
 };
 typedef ARRAY(struct profile_entry) profile_entries;
 

@@ -125,9 +125,9 @@ void profile_query_failed(struct profile_query *query, struct reply *reply, cons
     bool is_interrupted = strcmp(err->text, "interrupted") == 0;
     if (is_interrupted && atomic_load(&query->is_timed_out))
         reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT,
-                    "the query took more than %u s and was cancelled", query->limit_s);
+                    "the query took more than %u s and was canceled", query->limit_s);
     else if (is_interrupted)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was canceled");
     else
         reply_unreadable(query->opened, reply, err);
 }

@@ -257,7 +257,8 @@ static bool find_log_run(struct request *request, struct reply *reply, bool need
             name = copy(run->name);
     runs_free(&runs);
     if (!name && path) {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "\"session_path\" is no run of the log directory");
+        reply_error(reply, MHD_HTTP_NOT_FOUND,
+                    "\"session_path\" is not a run in the log directory");
         return false;
     }
     request->subject->name = name ? name : copy(wanted);

@@ -489,7 +489,7 @@ static void sort_args(const struct event_sink *sink, struct event *event)
     }
 }
 
-/* Device work, recognised by its details string or its category. */
+/* Device work, recognized by its details string or its category. */
 static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;

@@ -1,4 +1,4 @@
-"""Frames of Python calls: the tree of calls is that which sys.setprofile tells of, on each Python there is."""
+"""Frames of Python calls: the tree of calls is the one sys.setprofile reports, on each Python there is."""
 
 import pytest
 
@@ -182,7 +182,7 @@ print(_kymo.stop())
 
 
 def own_calls(forest, own, caller_is_own=False):
-    """What the oracle tells of: functions of these files, and functions in C that they call, by their name alone."""
+    """What the oracle reports: functions of these files, and functions in C that they call, by their name alone."""
     for name, inside in forest:
         is_python = ":" in name.split(" ")[0]
         is_own = name.startswith(own)

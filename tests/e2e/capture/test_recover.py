@@ -362,7 +362,7 @@ def test_anything_in_place_of_a_file_is_told_and_nothing_hangs(kymo, left, name,
 
 
 def test_a_ring_far_larger_than_what_is_in_it_takes_no_time(kymo, left):
-    """A header that tells of 4 billion records in a file that has them, as a hole."""
+    """A header that claims 4 billion records in a file that has them, as a hole."""
     lane = left / "rings" / "lane_0"
     before, _ = events(kymo, left)
     slots, size = 1 << 32, lane.stat().st_size

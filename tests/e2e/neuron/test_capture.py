@@ -203,7 +203,7 @@ WRONG = {
     "a damaged array": (["x", "cut.npy"], 1, "cut off"),
     "an input without a file": (["x"], 2, "input x has no file"),
     "a worker that is not there": (["-i", "3"], 1, "no worker 3"),
-    "a worker that is no number": (["-i", "x"], 2, "not x"),
+    "a worker that is not a number": (["-i", "x"], 2, "not x"),
     "workers on other nodes": (["-r", "2", "--collectives-worker-count", "4"], 1, "on other nodes"),
     "more workers here than in all": (["-r", "4", "--collectives-worker-count", "2"], 2, "more than"),
     "both kinds of inputs": (["-m", "inputs", "x", "x.npy"], 2, "not both"),
