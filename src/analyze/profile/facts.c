@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Threads that a multiprocessor of a data-centre GPU holds. */
+/* Threads that a multiprocessor of a data-center GPU holds. */
 static const double MULTIPROCESSOR_THREADS = 2048;
 
 void facts_init(struct facts *facts, size_t types)

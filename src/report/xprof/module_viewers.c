@@ -196,7 +196,7 @@ static bool write_graph(struct tool_run *run, const struct kept_module *kept, st
         put_module(run, &kept->module);
         return true;
     }
-    if (options->graph == TOOL_GRAPH_NEIGHBOURS)
+    if (options->graph == TOOL_GRAPH_NEIGHBORS)
         return hlo_neighbors_json(run->out, &kept->module, wanted.name, err);
     if (options->graph == TOOL_GRAPH_PROTO) {
         output_write(run->out, (const char *)kept->bytes, kept->size);

@@ -217,7 +217,7 @@ static bool read_graph(const struct request *request, struct reply *reply,
         bool is_long;
     } types[] = {
         {"graph", TOOL_GVIZ, TOOL_GRAPH_NEAR, false},
-        {"adj_nodes", TOOL_GVIZ, TOOL_GRAPH_NEIGHBOURS, false},
+        {"adj_nodes", TOOL_GVIZ, TOOL_GRAPH_NEIGHBORS, false},
         {"short_txt", TOOL_TEXT, TOOL_GRAPH_NEAR, false},
         {"long_txt", TOOL_TEXT, TOOL_GRAPH_NEAR, true},
         {"pb", TOOL_GVIZ, TOOL_GRAPH_PROTO, false},
@@ -302,7 +302,7 @@ static void answer(struct request *request, struct reply *reply, tool_writer *wr
     if (!read_plugin_options(request, reply, is_graph, &options) ||
         !plugin_begin(&plugin, request, reply))
         return;
-    bool is_json = !is_graph || options.graph == TOOL_GRAPH_NEIGHBOURS;
+    bool is_json = !is_graph || options.graph == TOOL_GRAPH_NEIGHBORS;
     options.directory = opened_directory(plugin.opened);
     reply->type = is_json                             ? type
                   : options.graph == TOOL_GRAPH_PROTO ? "application/octet-stream"
