@@ -1,5 +1,5 @@
 /*
- * The rules. Gains are what could be saved at most: a part of what the critical path spends on the
+ * The rules. Gains are upper bounds: a part of what the critical path spends on the
  * unit that the finding is about, as time beside the path saves nothing.
  */
 #include "analyze/device/findings.h"
@@ -42,6 +42,9 @@ static int64_t dma_on_path(const struct device_path *path)
     return path->dma_ps + path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
 }
 
+/* The cost is the excess over one load, scaled to the DMA time on the critical path: hidden
+ * loads cost nothing. The evidence is of the last execution, as the tensors keep only its
+ * loads. */
 static void find_reloads(struct device_analysis *analysis)
 {
     const struct device_profile *profile = analysis->profile;
@@ -121,6 +124,8 @@ static void find_throttling(struct device_analysis *analysis)
     show(finding, &gathered->throttle, "longest throttling");
 }
 
+/* The cost is the time beyond what the bytes take at full rate, scaled to the DMA time on the
+ * critical path. */
 static void find_small_dma(struct device_analysis *analysis)
 {
     const struct device_sums *sums = &analysis->sums;
@@ -144,7 +149,7 @@ static void find_small_dma(struct device_analysis *analysis)
                      format_ps((double)gathered->small_ps, time),
                      100 * (double)gathered->small_ps / (double)sums->packet_ps);
     finding->advice = "Move at least 2 KiB, better 4 KiB, of each partition at a time: tile along "
-                      "the free dimension, join neighbouring tensors, avoid strided layouts.";
+                      "the free dimension, join neighboring tensors, avoid strided layouts.";
     finding->sql =
         "SELECT queue_name, variable, count(*) AS packets, sum(transfer_bytes) AS bytes, "
         "sum(duration_ns) AS time_ns FROM DmaPacket WHERE transfer_bytes < " SMALL_DMA_TEXT
@@ -190,6 +195,8 @@ static uint64_t count_nki(const struct device_analysis *analysis, enum engine en
     return runs;
 }
 
+/* Reports the engine with the most critical-path time outside NKI, assuming that instructions
+ * take equally long. */
 static void find_nki_coverage(struct device_analysis *analysis)
 {
     static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
@@ -285,6 +292,8 @@ static bool by_group(const void *a, const void *b, const void *context)
     return m->group != n->group ? m->group < n->group : m->duration_ps < n->duration_ps;
 }
 
+/* Sorts the durations in place. Groups are operation and size (packed in the key); small groups
+ * have no reliable median and are skipped. */
 static void find_collective_outliers(struct device_analysis *analysis)
 {
     struct device_collective_run *runs = analysis->durations.items;

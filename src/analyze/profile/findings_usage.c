@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Neighbouring parts of a device's time in which it is used little. */
+/* Neighboring parts of a device's time in which it is used little. */
 struct low_span {
     int64_t from_ps, to_ps, idle_ps;
 };
@@ -67,6 +67,8 @@ static const char *usage_sql(struct rules *rules, const struct low_span *span)
                         (long long)(span->from_ps / 1000));
 }
 
+/* Silent with steps, which tell more, and if usage is low most of the time: the causes of idle
+ * time say that. */
 void find_low_usage(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
@@ -81,7 +83,7 @@ void find_low_usage(struct rules *rules)
         return;
     char length[QUANTITY_SIZE], idle[QUANTITY_SIZE], from[QUANTITY_SIZE], to[QUANTITY_SIZE];
     struct finding *finding =
-        finding_add(analysis, RULE_LOW_UTILISATION, per_device(rules, usage.idle_ps),
+        finding_add(analysis, RULE_LOW_UTILIZATION, per_device(rules, usage.idle_ps),
                     share_of_window(rules, usage.idle_ps), rules->share_of);
     finding->text = finding_text(
         analysis,

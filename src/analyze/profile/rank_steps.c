@@ -136,6 +136,8 @@ static int64_t hash_of(const struct catalog *catalog, const rank_kernel_list *ke
     return (int64_t)hash;
 }
 
+/* Keeps the longest kernels by name and sums up the others by class, so the table's size does
+ * not depend on the number of kernels. */
 static void close_step(struct rank_sweep *sweep, struct step_kernels *step)
 {
     rank_kernel_list *kernels = &step->kernels;
@@ -208,7 +210,7 @@ static void add_kernel(struct rank_sweep *sweep, uint32_t step, uint32_t type,
 
 /* --- work --- */
 
-/* Its class plus one; RANK_CLASSES plus one for what is no work itself. */
+/* Its class plus one; RANK_CLASSES plus one for what is not work itself. */
 static uint8_t class_of_type(struct rank_sweep *sweep, uint32_t type)
 {
     if (!sweep->classes[type])

@@ -76,7 +76,7 @@ def launch_bound():
     return trace
 
 
-def synchronised(call="cudaStreamSynchronize"):
+def synchronized(call="cudaStreamSynchronize"):
     """The host waits for the device at the end of each step, and needs 2 ms until its next launch."""
     trace = Kineto()
     for number in range(STEPS):
@@ -168,10 +168,10 @@ CASES = {
     "host": (lambda: delayed("preprocess"), {"host-bound": 40}),
     "launches": (launch_bound, {"launch-bound": 90}),
     "input": (lambda: delayed("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), {"input-bound": 40}),
-    "synchronisation": (synchronised, {"blocking-synchronisation": 18, "device-bound": 100}),
-    "synchronous copies": (lambda: synchronised("cudaMemcpy"), {"synchronous-copies": 18, "device-bound": 100}),
-    "synchronous memsets": (lambda: synchronised("cudaMemset"), {"synchronous-memsets": 18, "device-bound": 100}),
-    "used little": (lambda: used_little((40, 60)), {"low-utilisation": 16, "device-waits": 16, "device-bound": 84}),
+    "synchronization": (synchronized, {"blocking-synchronization": 18, "device-bound": 100}),
+    "synchronous copies": (lambda: synchronized("cudaMemcpy"), {"synchronous-copies": 18, "device-bound": 100}),
+    "synchronous memsets": (lambda: synchronized("cudaMemset"), {"synchronous-memsets": 18, "device-bound": 100}),
+    "used little": (lambda: used_little((40, 60)), {"low-utilization": 16, "device-waits": 16, "device-bound": 84}),
     "used little mostly": (lambda: used_little((10, 90)), {"device-waits": 64}),
     "allocations": (lambda: delayed("cudaMalloc", "cuda_runtime"), {"allocator": 40}),
     "compilation": (lambda: delayed("_compile.compile_inner (dynamo_timed)"), {"recompilation": 40}),
@@ -205,7 +205,7 @@ def test_a_rule_speaks_where_it_should_and_no_other_does(kymo, tmp_path, case):
 
 
 # The rules that divide the idle time of devices among them.
-IDLE_RULES = ("host-bound", "launch-bound", "blocking-synchronisation", "synchronous-copies", "synchronous-memsets", "allocator",
+IDLE_RULES = ("host-bound", "launch-bound", "blocking-synchronization", "synchronous-copies", "synchronous-memsets", "allocator",
               "input-bound", "recompilation", "profiler-overhead", "short-kernels", "device-waits", "idle")
 
 
@@ -392,7 +392,7 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
     workspace = ("--data-path", tmp_path / "workspace")
     (tmp_path / "captures").mkdir()
     made = {}
-    for name in ("healthy", "launches", "synchronisation", "synchronous copies", "synchronous memsets", "used little", "communication",
+    for name in ("healthy", "launches", "synchronization", "synchronous copies", "synchronous memsets", "used little", "communication",
                  "pageable copies", "small copies", "outlier", "few blocks", "memory", "waits"):
         made[name] = tmp_path / "captures" / f"{name}.json"
         CASES[name][0]().write(made[name])
@@ -409,9 +409,9 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
             seen.add(finding["rule"])
             assert finding["evidence"] or finding["rule"] == "reserved-memory", finding["rule"]
             assert kymo.json("sql", name, "--format", "json", "--limit", "1", *workspace, finding["query"]), finding["rule"]
-    assert seen >= {"device-bound", "launch-bound", "blocking-synchronisation", "communication", "copies", "pageable-copies",
+    assert seen >= {"device-bound", "launch-bound", "blocking-synchronization", "communication", "copies", "pageable-copies",
                     "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler",
-                    "synchronous-copies", "synchronous-memsets", "low-utilisation"}
+                    "synchronous-copies", "synchronous-memsets", "low-utilization"}
 
 
 def test_recommend_says_what_it_cannot_find(kymo, tmp_path):
