@@ -89,7 +89,7 @@ struct worker {
     uint8_t present[BATCH_EVENTS];
     int64_t values[BATCH_EVENTS];
     uint32_t items[BATCH_EVENTS]; /* flows of each event */
-    /* Last lookup: neighbours often share it. */
+    /* Last lookup: neighbors often share it. */
     uint64_t correlation;
     const struct launch *launch;
     char flow[FLOW_TEXT];

@@ -186,7 +186,7 @@ static void put_maybe(struct filler *filler, size_t column, const char *text)
         rows_nulls(&filler->rows, column, 1);
 }
 
-/* JSON and dates are recognised by column name, percentages by unit. */
+/* JSON and dates are recognized by column name, percentages by unit. */
 static const char *format_of(const struct field *field)
 {
     struct text name = text_of(field->name);

@@ -27,7 +27,7 @@ struct rows {
     const struct table_schema *schema;
     struct row_column *columns;
     struct intern own_names;
-    uint32_t last_own_name; /* neighbours often share it; 0 is the empty string */
+    uint32_t last_own_name; /* neighbors often share it; 0 is the empty string */
 };
 
 void row_column_free(struct row_column *column);

@@ -259,9 +259,9 @@ const struct field queue_info_fields[] = {
     [QUEUE_INFO_ENGINE_IDX] = {"engine_idx", FIELD_INT64, true, "", "DMA engine of its first ring.",
                                "0", NULL},
     [QUEUE_INFO_AXI_PORT] = {"axi_port", FIELD_INT64, true, "",
-                             "AXI port; 0, as ports are not modelled.", "0", NULL},
+                             "AXI port; 0, as ports are not modeled.", "0", NULL},
     [QUEUE_INFO_DRAM_CHANNEL] = {"dram_channel", FIELD_INT64, true, "",
-                                 "Channel of HBM; 0, as channels are not modelled.", "0", NULL},
+                                 "Channel of HBM; 0, as channels are not modeled.", "0", NULL},
     [QUEUE_INFO_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
 };
 

@@ -105,9 +105,9 @@ const struct field kernels_fields[] = {
                                  "Annotation scope it was launched in.", "281474976716738"),
     [KERNEL_MODULE] = MAYBE(NAME, "hlo_module", "", "HLO module.", "jit_train_step"),
     [KERNEL_PROGRAM] = MAYBE(INT64, "program_id", "", "Program id of the HLO module.", "15913"),
-    [KERNEL_LABEL] = MAYBE(NAME, "hlo_op", "",
-                           "HLO operation as labelled by the source; the graph inside CUDA graphs.",
-                           "fusion.12"),
+    [KERNEL_LABEL] =
+        MAYBE(NAME, "hlo_op", "",
+              "HLO operation as labeled by the source; the graph inside CUDA graphs.", "fusion.12"),
     [KERNEL_OPERATION] = MAYBE(INT64, "operation_id", "", "HLO operation: HloOperation.id.", "118"),
     [KERNEL_FRAMEWORK_OP] = FRAMEWORK_OP,
     [KERNEL_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
@@ -150,9 +150,9 @@ const struct field copies_fields[] = {
                                "281474976716738"),
     [COPY_MODULE] = MAYBE(NAME, "hlo_module", "", "HLO module.", "jit_train_step"),
     [COPY_PROGRAM] = MAYBE(INT64, "program_id", "", "Program id of the HLO module.", "15913"),
-    [COPY_LABEL] = MAYBE(NAME, "hlo_op", "",
-                         "HLO operation as labelled by the source; the graph inside CUDA graphs.",
-                         "fusion.12"),
+    [COPY_LABEL] =
+        MAYBE(NAME, "hlo_op", "",
+              "HLO operation as labeled by the source; the graph inside CUDA graphs.", "fusion.12"),
     [COPY_FRAMEWORK_OP] = FRAMEWORK_OP,
     [COPY_FRAMEWORK_EVENT] = FRAMEWORK_EVENT,
     [COPY_FILE] = LAUNCH_FILE,
@@ -199,11 +199,10 @@ const struct field allocations_fields[] = {
     [ALLOCATION_REQUESTED] = MAYBE(INT64, "requested_bytes", "B", "Requested size.", "16785408"),
     [ALLOCATION_BYTES] = MAYBE(INT64, "allocation_bytes", "B", "Allocated size.", "33554432"),
     [ALLOCATION_ADDRESS] = MAYBE(INT64, "address", "", "Address.", "12952010752"),
-    [ALLOCATION_IN_USE] =
-        MAYBE(INT64, "bytes_allocated", "B", "Memory in use afterwards.", "73728"),
-    [ALLOCATION_RESERVED] = MAYBE(INT64, "bytes_reserved", "B", "Memory reserved afterwards.", "0"),
+    [ALLOCATION_IN_USE] = MAYBE(INT64, "bytes_allocated", "B", "Memory in use afterward.", "73728"),
+    [ALLOCATION_RESERVED] = MAYBE(INT64, "bytes_reserved", "B", "Memory reserved afterward.", "0"),
     [ALLOCATION_AVAILABLE] =
-        MAYBE(INT64, "bytes_available", "B", "Memory free afterwards.", "112583434240"),
+        MAYBE(INT64, "bytes_available", "B", "Memory free afterward.", "112583434240"),
     [ALLOCATION_PEAK] = MAYBE(INT64, "peak_bytes_in_use", "B", "Peak memory in use.", "134308096"),
     [ALLOCATION_FRAGMENTATION] =
         MAYBE(FLOAT64, "fragmentation", "",

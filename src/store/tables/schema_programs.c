@@ -20,7 +20,7 @@ const struct field modules_fields[] = {
     [MODULE_INSTANCE] = ALWAYS(NAME, "instance_id", "", "Host it was captured on.", "host0"),
     [MODULE_OPERATIONS] = ALWAYS(INT64, "operation_count", "", "Number of operations.", "412"),
     [MODULE_FILE] = MAYBE(NAME, "file", "",
-                          "File of the profile that holds its serialised HloProto, as a frame of "
+                          "File of the profile that holds its serialized HloProto, as a frame of "
                           "zstd; NULL if the capture had none.",
                           "modules.hlo.zst"),
     [MODULE_FILE_OFFSET] = MAYBE(INT64, "file_offset", "B", "Where the frame begins.", "0"),
