@@ -224,8 +224,8 @@ static void find_nki_coverage(struct device_analysis *analysis)
     struct finding *finding = add(analysis, RULE_NKI_COVERAGE, gain_ps);
     finding->text = finding_text(
         analysis,
-        "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
-        "the time that the others take on the critical path: at most.",
+        "Of the %s engine's %llu instructions, %llu come from sources in %s. The gain is "
+        "an upper bound: the time that the others take on the critical path.",
         hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
         (unsigned long long)nki[worst], analysis->nki_source_root);
     finding->advice = "Write the layers that take most time as NKI kernels, where the compiler's "
