@@ -172,6 +172,8 @@ static struct live *replace(struct contents *contents, size_t at, size_t removed
     return contents->ranges.items + at;
 }
 
+/* Overwritten ranges end, and an old range that sticks out on both sides is split in two with
+ * separate slots, so at most three ranges replace all that overlap. */
 static void write_range(struct device_tracker *tracker, struct contents *contents, uint32_t item,
                         const struct device_access *access)
 {

@@ -258,7 +258,7 @@ enum device_wait {
     WAIT_BEGIN,      /* nothing that was recorded came before */
     WAIT_DMA_START,  /* from a trigger to the first byte */
     WAIT_DMA_END,    /* from the last byte to the semaphore */
-    WAIT_SEMAPHORE,  /* from a semaphore's update to the start; or nobody knows who set it */
+    WAIT_SEMAPHORE,  /* from a semaphore's update to the start; or its source is unknown */
     WAIT_ENGINE,     /* from an instruction's end to the next: results, shared ports */
     WAIT_COLLECTIVE, /* a collective is set up, or waits for other ranks */
     WAIT_END,        /* nothing that was recorded came after */
@@ -375,7 +375,8 @@ size_t device_warning_text(const struct core_program *program, const struct devi
                            char *text, size_t size);
 
 /* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
- * ranks are compared by how long each waited in a collective: who waited least came last. --- */
+ * ranks are compared by how long each waited in a collective: the one that waited least came last.
+ * --- */
 struct device_arrival {
     uint32_t execution, collective, occurrence; /* of the collective in the execution */
     uint32_t group;                             /* of ranks */

@@ -49,7 +49,7 @@ struct device_core {
     bool tracks_memory;               /* set before it is read: scratchpad is made, and its lanes */
     device_scratchpad_uses *scratchpad; /* by execution; NULL: not tracked */
     ARRAY(struct device_lane) lanes;
-    uint32_t first_track;            /* of the lanes' consecutive tracks; set by who makes tracks */
+    uint32_t first_track; /* of the lanes' consecutive tracks; set by the maker of tracks */
     ARRAY(struct device_part) parts; /* by execution, then lane */
     uint32_t *lane_of_slot;          /* slots: all lanes there could be */
 };

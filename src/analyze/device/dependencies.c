@@ -249,6 +249,8 @@ static const char *variable_of(const struct core_program *program,
     return end->memory == MEMORY_HBM ? program->variables[end->variable].name : "SBUF";
 }
 
+/* `part` is the place in the program (pc, descriptor, block or collective): item.index is of an
+ * execution, which is not needed here. The text is cut to fit. */
 size_t device_item_text(const struct core_program *program, struct device_item item, uint32_t part,
                         char *text, size_t size)
 {
@@ -336,6 +338,8 @@ static size_t trigger_edge(const struct device_execution *execution, struct devi
     return 1;
 }
 
+/* Edges are found on demand rather than stored: a critical path visits few items. Transfers are
+ * sorted by engine, collectives by CC-core, so the ring's previous item is the neighbor. */
 size_t device_predecessors(const struct device_dependencies *dependencies, struct device_item item,
                            struct device_edge edges[static DEVICE_MAX_EDGES])
 {

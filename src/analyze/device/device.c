@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Times beyond this are no times: a file from outside may claim anything. */
+/* Later times are rejected: a damaged file may claim anything. */
 #define MAX_PS (INT64_MAX / 4)
 
 enum { MAX_QUEUES = 1024 }; /* each has lanes of its own */
@@ -195,6 +195,8 @@ bool device_check_size(const struct device_profile *profile, struct error *err)
                      profile->span_count, parts, profile->notifications);
 }
 
+/* Takes both files, also on failure: device_close frees them. Sizes are checked before anything
+ * is read, as a damaged file may claim any number of executions. */
 struct device_profile *device_join(struct neff *neff, struct ntff *ntff, struct error *err)
 {
     struct device_profile *profile = mem_zeroed(1, sizeof *profile);

@@ -49,6 +49,8 @@ static bool device_is_overhead(enum opcode opcode)
     return opcode == OP_NOP || opcode >= OP_DMA_TRIGGER;
 }
 
+/* Facts depend on the instruction alone and are computed once per program, not per execution.
+ * `weights` is the type last loaded, as a matmul does not name it. */
 static struct instruction_facts facts_of(const struct instruction *instruction, uint32_t version,
                                          enum dtype weights)
 {
@@ -89,6 +91,8 @@ bool device_is_scratchpad(const struct core_program *program, const struct dma_e
     return end->memory == MEMORY_HBM && program->variables[end->variable].kind == VARIABLE_VIRTUAL;
 }
 
+/* Ends outside HBM are SBUF. The larger end counts as the size, as a broadcast reads less than
+ * it writes. */
 static struct descriptor_facts transfer_facts(const struct core_program *program,
                                               const struct dma_descriptor *descriptor)
 {

@@ -1,5 +1,5 @@
 /*
- * The rules. Gains are what could be saved at most: a part of what the critical path spends on the
+ * The rules. Gains are upper bounds: a part of what the critical path spends on the
  * unit that the finding is about, as time beside the path saves nothing.
  */
 #include "analyze/device/findings.h"
@@ -42,6 +42,9 @@ static int64_t dma_on_path(const struct device_path *path)
     return path->dma_ps + path->wait_ps[WAIT_DMA_START] + path->wait_ps[WAIT_DMA_END];
 }
 
+/* The cost is the excess over one load, scaled to the DMA time on the critical path: hidden
+ * loads cost nothing. The evidence is of the last execution, as the tensors keep only its
+ * loads. */
 static void find_reloads(struct device_analysis *analysis)
 {
     const struct device_profile *profile = analysis->profile;
@@ -121,6 +124,8 @@ static void find_throttling(struct device_analysis *analysis)
     show(finding, &gathered->throttle, "longest throttling");
 }
 
+/* The cost is the time beyond what the bytes take at full rate, scaled to the DMA time on the
+ * critical path. */
 static void find_small_dma(struct device_analysis *analysis)
 {
     const struct device_sums *sums = &analysis->sums;
@@ -190,6 +195,8 @@ static uint64_t count_nki(const struct device_analysis *analysis, enum engine en
     return runs;
 }
 
+/* Reports the engine with the most critical-path time outside NKI, assuming that instructions
+ * take equally long. */
 static void find_nki_coverage(struct device_analysis *analysis)
 {
     static const enum engine engines[] = {ENGINE_TENSOR, ENGINE_VECTOR, ENGINE_SCALAR};
@@ -217,8 +224,8 @@ static void find_nki_coverage(struct device_analysis *analysis)
     struct finding *finding = add(analysis, RULE_NKI_COVERAGE, gain_ps);
     finding->text = finding_text(
         analysis,
-        "Of the %s engine's %llu instructions %llu come from sources in %s. The gain is "
-        "the time that the others take on the critical path: at most.",
+        "Of the %s engine's %llu instructions, %llu come from sources in %s. The gain is "
+        "an upper bound: the time that the others take on the critical path.",
         hardware_engine_name(worst), (unsigned long long)sums->instructions[worst],
         (unsigned long long)nki[worst], analysis->nki_source_root);
     finding->advice = "Write the layers that take most time as NKI kernels, where the compiler's "
@@ -285,6 +292,8 @@ static bool by_group(const void *a, const void *b, const void *context)
     return m->group != n->group ? m->group < n->group : m->duration_ps < n->duration_ps;
 }
 
+/* Sorts the durations in place. Groups are operation and size (packed in the key); small groups
+ * have no reliable median and are skipped. */
 static void find_collective_outliers(struct device_analysis *analysis)
 {
     struct device_collective_run *runs = analysis->durations.items;

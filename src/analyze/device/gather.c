@@ -55,6 +55,8 @@ bool device_is_small_dma(const struct descriptor_facts *facts)
            facts->bytes < SMALL_DMA_BYTES;
 }
 
+/* One pass over the packets collects for two rules. The ideal time of a small packet is its
+ * bytes at the full DMA rate. */
 static void gather_packets(struct device_analysis *analysis, uint32_t number,
                            const struct device_execution *execution)
 {

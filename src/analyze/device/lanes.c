@@ -63,6 +63,7 @@ uint64_t device_lane_first(const struct device_core *core, uint32_t execution, u
     return is_there ? core->parts.items[low].first : 0;
 }
 
+/* Tables and the timeline show these names. The text is cut to fit. */
 size_t device_lane_name(const struct device_core *core, uint32_t number, char *text, size_t size)
 {
     const struct device_lane *lane = &core->lanes.items[number];
@@ -122,6 +123,8 @@ static void count_one(struct counting *counting, enum device_lane_kind kind, uin
     counting->now[slot_of(counting->core->profile->program, kind, unit, part)] += events;
 }
 
+/* Matrix multiplications have their own lane and are taken out of the Tensor engine's count.
+ * Packets and updates are the many: their slots are looked up once. */
 static void count_execution(struct counting *counting, const struct device_execution *execution)
 {
     const struct device_core *core = counting->core;
@@ -351,6 +354,8 @@ static bool read_execution(void *context, size_t index, unsigned worker)
     return true;
 }
 
+/* Several executions are read in parallel, one alone uses the pool inside itself. The sequencer
+ * makes counts and analysis add up in order, so the result does not depend on threads. */
 static void read_core(struct device_core *core, struct pool *pool)
 {
     uint32_t slots = slot_count(core->profile->program);
@@ -393,6 +398,8 @@ void device_cores_read(struct device_cores *cores, struct pool *pool)
         read_core(core, pool);
 }
 
+/* Lists of packed executions live in the slabs. The profile goes last: the analysis points into
+ * it. */
 void device_cores_free(struct device_cores *cores)
 {
     struct device_core *core;

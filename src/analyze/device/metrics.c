@@ -108,6 +108,8 @@ static void set_engines(struct device_metrics *m, const struct device_sums *sums
     m->activate_instruction_count = (int64_t)sums->activates;
 }
 
+/* Starts trace_count, which device_metrics_make completes. Active times of software and
+ * hardware DMA overlap, so dynamic DMA has a sum of its own. */
 static void set_dma_classes(struct device_metrics *m, const struct device_sums *sums, double total)
 {
     uint64_t packets = 0, bytes = 0;
@@ -190,6 +192,9 @@ static void set_collectives(struct device_metrics *m, const struct device_sums *
     m->cc_cores_instruction_count = (int64_t)sums->cc_steps;
 }
 
+/* Everything derives from sums, so one execution and many are computed alike. set_dma starts
+ * trace_count, to which the instructions are added. Cycles are those of the Scalar engine's
+ * clock. */
 void device_metrics_make(struct device_metrics *m, const struct device_profile *profile,
                          const struct device_sums *sums)
 {

@@ -103,6 +103,8 @@ static void add_load(struct device_tensor *tensor, const struct device_execution
     }
 }
 
+/* First and last load are of the latest execution (their indexes are into its transfers), so
+ * they are reset; all else adds up. Barriers touch no tensor. */
 void device_tensors_add(struct device_tensor *tensors, const struct device_profile *profile,
                         const struct device_execution *execution)
 {
@@ -165,6 +167,8 @@ static double speedup(double total, double bound)
     return bound > 0 ? total / bound : NAN;
 }
 
+/* A speedup assumes that only the named resource gets ideal: the busiest of the others still
+ * bounds the time. */
 void device_bounds_make(struct device_bounds *bounds, const struct device_profile *profile,
                         const struct device_sums *sums)
 {

@@ -87,6 +87,8 @@ static bool by_skew(const void *a, const void *b, const void *context)
            ((const struct device_meeting *)b)->skew_ps;
 }
 
+/* The rank that waits least came last; what the others wait beyond it is charged to that rank.
+ * Needs no common clock. */
 static void meet(struct device_ranks *ranks, const struct device_arrival *arrivals, size_t count)
 {
     size_t last = 0, first = 0;

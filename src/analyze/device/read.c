@@ -41,6 +41,8 @@ static void skip_one(void *context, const struct notification *item, int64_t ps)
     unit->unpaired++;
 }
 
+/* Unknown types and unit numbers are read too, so their notifications are counted instead of
+ * vanishing. */
 static void read_unit(const struct reader *reader, struct unit *unit)
 {
     switch ((enum notification_type)unit->type) {
@@ -80,6 +82,8 @@ static void read_unit(const struct reader *reader, struct unit *unit)
     unit_read(reader, unit, skip_one, unit);
 }
 
+/* Blocks are sorted by type and unit, so a unit's blocks are adjacent and one pass suffices.
+ * The reader owns the list. */
 static void list_units(struct reader *reader)
 {
     const struct device_profile *profile = reader->profile;

@@ -71,6 +71,8 @@ static bool by_start(const void *a, const void *b, const void *context)
     return ((const struct device_work *)a)->start_ps < ((const struct device_work *)b)->start_ps;
 }
 
+/* A DMA block belongs to the source line of the instruction that triggered it. Sorted by start,
+ * as device_rollup_add merges intervals in one pass. */
 void device_works_find(device_works *works, const struct device_profile *profile,
                        const struct device_execution *execution)
 {
@@ -137,6 +139,8 @@ static void add_instruction(struct device_rollup_node *node, const struct device
     node->time_ps[work->engine] += work->end_ps - work->start_ps;
 }
 
+/* Works must be sorted by start. Each one adds to its node and all ancestors, so a node's time
+ * is a union of intervals and not a sum over children. */
 void device_rollup_add(struct device_rollup *rollup, const struct device_profile *profile,
                        const device_works *works)
 {

@@ -232,6 +232,8 @@ static bool change_before(const void *a, const void *b, const void *context)
     return ((const struct change *)a)->time_ps < ((const struct change *)b)->time_ps;
 }
 
+/* A transfer is pending from its trigger's start (or the block's, if unknown) to its own end.
+ * Only the last value at each time becomes a point. */
 static void add_pending(struct device_usage *usage, const struct device_execution *execution)
 {
     ARRAY(struct change) changes = {0};
@@ -276,6 +278,7 @@ void device_usage_free(struct device_usage *usage)
         array_free(&usage->series[i]);
 }
 
+/* Names of partitions and banks are written out, so callers get constant text without an owner. */
 const char *device_series_name(enum device_series_kind kind)
 {
     static const char *const names[DEVICE_SERIES] = {

@@ -69,6 +69,7 @@ static void touch_by_collective(const struct touching *touching,
     touch(touching, collective->output, item->start_ps, item->end_ps, origin);
 }
 
+/* Reuses the caller's list. Variables that were never accessed in this execution are left out. */
 void device_scratchpad(const struct device_profile *profile,
                        const struct device_execution *execution, device_scratchpad_uses *uses)
 {

@@ -68,6 +68,8 @@ static void add_queue_bytes(struct device_sums *sums, const struct core_program 
         sums->weight_bytes += facts->hbm_read;
 }
 
+/* Packets count by DMA class, blocks as whole transfers: both are needed, as a block's packets
+ * run in parallel on several engines. */
 static void add_packets(struct device_sums *sums, const struct device_profile *profile,
                         const struct device_execution *execution, struct device_interval *work)
 {

@@ -19,6 +19,8 @@ static bool is_of_block(const struct core_program *program, uint32_t descriptor,
            descriptor - program->blocks[block].first < program->blocks[block].count;
 }
 
+/* An engine runs one transfer at a time, so one open start is enough; whatever does not pair up
+ * is counted, never guessed. */
 static void take(void *context, const struct notification *item, int64_t ps)
 {
     struct transfer_reader *reader = context;
@@ -279,7 +281,7 @@ static bool run_before(const void *a, const void *b, const void *context)
     return x_queue != y_queue ? x_queue < y_queue : x->start_ps < y->start_ps;
 }
 
-/* A trigger that comes after what it triggered is none. */
+/* A trigger must not come after what it triggered. */
 static void drop_wrong_trigger(const struct device_execution *execution, struct device_block *found)
 {
     if (found->trigger != NO_INDEX &&

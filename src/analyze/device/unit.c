@@ -23,6 +23,8 @@ static bool read_block(const struct device_profile *profile, struct unit *unit, 
     return false;
 }
 
+/* One buffer serves all blocks. Damaged blocks are skipped and counted as loss, times out of
+ * range as unpaired. */
 void unit_read(const struct reader *reader, struct unit *unit, unit_take *take, void *context)
 {
     const struct device_profile *profile = reader->profile;

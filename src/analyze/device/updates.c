@@ -91,6 +91,8 @@ struct endings {
     size_t next[ENGINE_COUNT][SEMAPHORES], end[ENGINE_COUNT][SEMAPHORES];
 };
 
+/* Sorted by engine and semaphore, so next and end delimit each pair's endings. Blocks with
+ * missing transfers never signaled and are left out. */
 static void list_endings(struct endings *endings, const struct core_program *program,
                          const struct device_execution *execution)
 {

@@ -161,6 +161,7 @@ const char *device_warning_title(enum device_warning_kind kind)
     return titles[kind];
 }
 
+/* A warning keeps numbers only; its text is made where it is shown, and cut to fit. */
 size_t device_warning_text(const struct core_program *program, const struct device_warning *warning,
                            char *text, size_t size)
 {

@@ -164,6 +164,8 @@ struct device_steps {
     event_ref_list collectives;
 };
 
+/* Merges the lanes' events by start with a heap, in one pass for gaps, classes, breakdowns and
+ * ranks. Time alone in a class is what would be uncovered without it. */
 static void merge_lanes(const struct analysis *analysis, const track_list *lanes,
                         struct device_activity *activity, struct device_steps *steps)
 {
@@ -268,6 +270,7 @@ struct pass {
     activity_list *activities;
 };
 
+/* Runs on any thread and writes only this device's activity and steps. */
 static bool measure_device(void *context, size_t index, unsigned worker)
 {
     (void)worker;
@@ -306,7 +309,7 @@ static bool measure_device(void *context, size_t index, unsigned worker)
         breakdown_finish(steps->items, steps->count);
     }
     if (working.count == 1 && analysis->lanes[working.items[0]].device_start_ps)
-        activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is exacter */
+        activity->busy_ps = activity->sum_ps; /* on the device's own clock, which is more precise */
     array_free(&working);
     return true;
 }
@@ -348,6 +351,8 @@ static void gather_steps(struct analysis *analysis, struct pass *pass)
     mem_free(pass->steps);
 }
 
+/* Devices are measured in parallel and gathered in their order. Steps times devices is bounded
+ * by MAX_BREAKDOWNS: beyond it there are no breakdowns. */
 void measure_devices(struct analysis *analysis, struct pool *pool, activity_list *activities)
 {
     const struct catalog *catalog = analysis->catalog;

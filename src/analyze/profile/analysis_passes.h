@@ -46,7 +46,7 @@ void take_recorded_steps(struct analysis *analysis);
 void guess_steps(struct analysis *analysis);
 bool guess_from_optimizers(struct analysis *analysis);
 bool guess_from_annotations(struct analysis *analysis);
-/* Steps that say what the program means by one: annotated, or enough others to be no chance. */
+/* Steps that say what the program means by one: annotated, or too many to be a coincidence. */
 static inline bool has_certain_steps(const struct analysis *analysis)
 {
     enum { CERTAIN_STEPS = 5 };

@@ -13,6 +13,9 @@ struct text step_origin_name(enum step_origin origin)
     return text_of(names[origin]);
 }
 
+/* The order matters: each pass reads what those before it filled in. Steps are taken from
+ * annotations, else from what the capture recorded, else guessed. On failure nothing is left to
+ * free. */
 bool analyze(struct analysis *analysis, struct source *source, struct pool *pool, struct error *err)
 {
     *analysis = (struct analysis){.catalog = &source->catalog,
@@ -56,6 +59,8 @@ bool analyze(struct analysis *analysis, struct source *source, struct pool *pool
     return true;
 }
 
+/* Lanes point into the columns, which are freed as a whole. The catalog belongs to the source,
+ * which must still be open. */
 void analysis_free(struct analysis *analysis)
 {
     size_t tracks = analysis->catalog->tracks.count;

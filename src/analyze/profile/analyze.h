@@ -36,10 +36,11 @@ struct lane_analysis {
     uint32_t *operator;    /* device lanes: index in calls plus one; NULL without operators */
     uint32_t first_call, calls; /* host lanes: the calls on them */
     int64_t *self_ps;           /* time no event inside it covers; NULL: events contain no others */
-    int64_t *device_start_ps, *device_duration_ps; /* times on the device's own clock, exacter than
-                                                      those on the host's; NULL if there are none */
-    int64_t first_ps, last_ps;                     /* first_ps > last_ps: no timed events */
-    struct extent work;                            /* the same without the profiler's own events */
+    int64_t *device_start_ps,
+        *device_duration_ps;   /* times on the device's own clock, more precise than
+                                  those on the host's; NULL if there are none */
+    int64_t first_ps, last_ps; /* first_ps > last_ps: no timed events */
+    struct extent work;        /* the same without the profiler's own events */
     int64_t busy_ps;     /* time covered by at least one event, but for the profiler's own and the
                             frames of steps */
     int64_t profiler_ps; /* time covered by the profiler's own */
@@ -226,7 +227,7 @@ struct summary {
     uint64_t events;
     int64_t first_ps, last_ps;           /* over all timed events; equal when there are none */
     int64_t work_first_ps, work_last_ps; /* without the profiler's own events */
-    double span_ps;                      /* between these: what shares are of */
+    double span_ps;                      /* between these: what percentages refer to */
     int64_t profiler_ps;                 /* time covered by those, over all threads */
     struct source_summary *sources;      /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;

@@ -138,6 +138,8 @@ static void make_clock_columns(struct analysis *analysis, const struct catalog *
     }
 }
 
+/* One allocation per column for all device lanes, of which each gets a slice. The column of
+ * external ids exists only if the capture has any. */
 static void make_device_columns(struct analysis *analysis, const struct catalog *catalog)
 {
     uint64_t events = 0;
@@ -197,7 +199,7 @@ static bool begin(struct sink *sink, const struct catalog *catalog, unsigned wor
 }
 
 /* Strings missing in the catalog, which must not change while the source is read, get ids with this
- * bit and are added afterwards. */
+ * bit and are added afterward. */
 #define IS_NEW_STRING 0x80000000u
 
 static uint32_t arg_string(struct collector *collector, const struct arg *arg)
@@ -446,6 +448,8 @@ static void store_device_links(const struct analysis *analysis, const struct bat
               links->duration_ps, batch->count * sizeof *links->duration_ps);
 }
 
+/* Any worker may call it: it writes its own state and its batch's part of the columns; what is
+ * shared is locked or atomic. */
 static bool take_batch(struct sink *sink, const struct batch *batch, unsigned worker_number,
                        struct error *err)
 {
@@ -545,6 +549,8 @@ size_t first_mark(const struct analysis *analysis, uint32_t track, uint64_t even
     return low;
 }
 
+/* Strings that workers found are interned only at the end: the catalog is read without a lock
+ * until then. The collector's memory is freed on failure too. */
 bool collect(struct analysis *analysis, struct source *source, struct pool *pool,
              struct facts *facts, struct error *err)
 {

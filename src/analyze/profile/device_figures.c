@@ -80,6 +80,7 @@ static int64_t whole_of(const struct catalog *catalog, const struct track *track
     return number >= 0 && number < maximum ? (int64_t)number : 0;
 }
 
+/* Recorded peaks come last, as they take precedence over those derived from the model. */
 static struct device_figures describe(const struct analysis *analysis, uint32_t number,
                                       const struct location *location)
 {
@@ -264,7 +265,7 @@ static void measure_lane(struct analysis *analysis, const activity_list *activit
     work->has_times = true;
 }
 
-/* Activities are those of the devices that are no hosts, in their order. */
+/* Activities are those of the devices that are not hosts, in their order. */
 void measure_figures(struct analysis *analysis, const activity_list *activities)
 {
     const struct catalog *catalog = analysis->catalog;

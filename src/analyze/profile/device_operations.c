@@ -1,7 +1,7 @@
 /*
  * Analysis pass: time and costs of operations on devices. Work of GPUs is summed stream by stream,
  * kernel by kernel, while the streams are processed; that of devices which record operations as
- * such, and of hosts that compute, afterwards. Costs of one execution come from the program, or
+ * such, and of hosts that compute, afterward. Costs of one execution come from the program, or
  * from what a TPU says of the operation.
  */
 #include "analyze/profile/analysis_passes.h"
@@ -188,6 +188,8 @@ static void close_execution(struct stream_sums *sums)
     sums->open.sum = 0;
 }
 
+/* Events come in time order. Consecutive kernels of one operation in one run are one execution.
+ * The last sum is remembered, as runs of equal kernels are common. */
 void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
 {
     struct analysis *analysis = sums->analysis;
@@ -443,6 +445,8 @@ static void sum_lane(struct analysis *analysis, struct catalog *catalog, uint32_
 
 /* --- operations on hosts: XLA's for the CPU --- */
 
+/* Keyed by device and label: marks come from all threads of a host, and each operation gets one
+ * sum per device. */
 static void sum_host_operations(struct analysis *analysis)
 {
     struct idmap sums = {0};
@@ -600,6 +604,8 @@ static bool by_self_time(const void *a, const void *b, const void *context)
     return by_first_event(a, b, context);
 }
 
+/* Runs on one thread after the streams are summed. It interns names, so the catalog must not be
+ * shared yet. */
 void sum_operations(struct analysis *analysis, struct catalog *catalog)
 {
     size_t streams = analysis->device_operations.count;

@@ -70,7 +70,7 @@ static void resolve_labels(struct analysis *analysis)
     idmap_free(&by_name);
 }
 
-/* A row that frames steps is no work of theirs. */
+/* A row that frames steps is not part of their work. */
 static bool is_steps_frame(const struct analysis *analysis, const struct track *track)
 {
     return analysis->step_origin == STEPS_RECORDED && track->lane == LANE_STEPS && track->core == 0;
@@ -228,6 +228,8 @@ static const struct row_event *resolution(struct row_maker *maker, uint32_t labe
     return &maker->resolutions.items[index];
 }
 
+/* Kernels come in time order, so a kernel extends the last operation and module if it belongs
+ * to the same run, and else opens new ones. */
 static void add_kernel(struct row_maker *maker, const struct lane_events *events, uint64_t event,
                        uint32_t label_index, uint32_t group, const struct launch *launch)
 {
@@ -359,6 +361,8 @@ static void credit_call(struct device_pass *pass, uint32_t track, uint64_t event
         groups_of(analysis, track)[event] = analysis->columns.group[call->index];
 }
 
+/* One pass over a lane does all that needs launches, as looking these up costs most; the last
+ * correlation is remembered. Shared results are merged under the lock at the end. */
 static void process_lane(struct device_pass *pass, uint32_t track, bool derive, unsigned worker)
 {
     struct analysis *analysis = pass->analysis;
@@ -482,6 +486,8 @@ static void gather_rows(struct device_pass *pass)
     }
 }
 
+/* Labels are resolved and ordered first, on one thread. Lanes then run in parallel, and
+ * gather_rows restores their order, so the result does not depend on threads. */
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
 {
     size_t tracks = analysis->catalog->tracks.count;

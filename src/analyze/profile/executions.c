@@ -34,6 +34,8 @@ static void add_spans(span_list *spans, const struct analysis *analysis, uint32_
     }
 }
 
+/* Sorted by process and start; before_ps, the latest end so far, shows whether an earlier span
+ * still runs at a given time. The caller frees the list. */
 static span_list find_spans(const struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;

@@ -30,6 +30,7 @@ static void keep_longer(struct long_event *longest, struct long_event other)
         *longest = other;
 }
 
+/* Sums saturate. `blocks` is a sample rather than a sum: any kernel's will do. */
 void facts_merge(struct facts *into, const struct facts *other)
 {
     for (size_t i = 0; i < into->types; i++) {
@@ -97,6 +98,8 @@ static double multiprocessors(const struct catalog *catalog, uint32_t lane)
     return count ? arg_number(count) : 0;
 }
 
+/* A kernel counts as having too few blocks or a tail, never both. The cost is the share of
+ * multiprocessor time left empty. */
 void facts_kernel(struct facts_reader *reader, const struct analysis *analysis,
                   struct event_ref ref, uint32_t type, int64_t duration_ps,
                   const struct arg *details, const struct arg *blocks_per_multiprocessor)
@@ -138,6 +141,8 @@ static bool is_pageable(struct text kind)
            memcmp(kind.data + 1, "ageable", 7) == 0;
 }
 
+/* XLA records details in a text, Kineto the bytes and the kinds of memory in the name. Copies
+ * with neither are skipped. */
 void facts_copy(struct facts_reader *reader, const struct analysis *analysis, struct event_ref ref,
                 uint32_t type, int64_t duration_ps, const struct arg *details,
                 const struct arg *bytes)

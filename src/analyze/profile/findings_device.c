@@ -86,6 +86,8 @@ static void put_longest(struct rules *rules, struct finding *finding, enum devic
                       longest);
 }
 
+/* The cost is the time in which the device does nothing else: what overlaps computation would
+ * not be saved. */
 static void find_alone(struct rules *rules, enum device_class class, enum finding_rule rule,
                        const char *what, const char *advice)
 {
@@ -183,6 +185,8 @@ static bool by_own_work(const void *a, const void *b, const void *context)
            own_work(*(const struct device_activity *const *)b);
 }
 
+/* Without time spent in communication alone nobody waits, and uneven work costs nothing. Sorts
+ * rules->devices by work, in place. */
 void find_stragglers(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;

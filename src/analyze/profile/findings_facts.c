@@ -117,6 +117,8 @@ static bool is_matrix_kernel(struct text name)
     return false;
 }
 
+/* Matrix products run best at low occupancy and are left out. The share must be twice the usual
+ * minimum, as only a part of it can be gained. */
 void find_low_occupancy(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
@@ -135,7 +137,7 @@ void find_low_occupancy(struct rules *rules)
     struct finding *finding = add(rules, RULE_LOW_OCCUPANCY, share);
     finding->text = finding_text(
         analysis,
-        "Kernels that are no matrix products and hold at most %.0f %% of the threads that fit a "
+        "Kernels other than matrix products that hold at most %.0f %% of the threads that fit a "
         "multiprocessor take %.0f %% of the kernel time, %s the most.",
         100 * LOW_OCCUPANCY_SHARE, 100 * low / kernel_ps, finding_type(analysis, top));
     finding->advice =
@@ -150,6 +152,8 @@ static const char copies_sql[] =
     "destination_kind, size_bytes / duration_ns AS gb_per_s FROM GpuCopy WHERE "
     "operation = 'memcpy' ORDER BY %s LIMIT 100";
 
+/* SUM_OF sets `top` as well: the last one counts, so the kind of copy with the most time gives
+ * the evidence. */
 void find_pageable_copies(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;

@@ -228,6 +228,8 @@ static void apply(struct rules *rules, const struct idle_rule *rule,
     put_evidence(rules, finding, totals);
 }
 
+/* All causes are measured in one pass and then cut so that together they never exceed the idle
+ * time. */
 void find_idle(struct rules *rules)
 {
     struct idle idle;
@@ -235,7 +237,7 @@ void find_idle(struct rules *rules)
         return;
     idle_measure(&idle, rules);
     int64_t excess_ps = idle_limit(&idle, sub_saturated(rules->window_ps, rules->work_ps));
-    /* Of a window beyond what can be counted, parts and whole are both cut off: no defect. */
+    /* In a window too long to count, parts and whole both saturate: an excess is no defect. */
     rules->analysis->idle_excess_ps = rules->window_ps == INT64_MAX ? 0 : excess_ps;
     /* Long kernels do not wait for launches: such gaps have another reason. */
     if (rules->work_ps >= (int64_t)rules->work_events * SHORT_KERNEL_PS) {

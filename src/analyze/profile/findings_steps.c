@@ -44,7 +44,8 @@ static int64_t median_of(const timed_steps *steps)
     return median;
 }
 
-/* Self time by type on the lane of the steps: in the longest, and in those that are no outliers. */
+/* Self time by type on the lane of the steps: in the longest, and in those that are not outliers.
+ */
 struct comparison {
     const timed_steps *steps;
     size_t longest;
@@ -113,6 +114,8 @@ static const char *what_differs(struct analysis *analysis, const timed_steps *st
     return text;
 }
 
+/* Outliers are relative to the process's own median, as ranks may do different work. Marks them
+ * in `steps` for what_differs. */
 static void find_in_process(struct rules *rules, const timed_steps *steps)
 {
     struct analysis *analysis = rules->analysis;

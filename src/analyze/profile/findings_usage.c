@@ -67,6 +67,8 @@ static const char *usage_sql(struct rules *rules, const struct low_span *span)
                         (long long)(span->from_ps / 1000));
 }
 
+/* Silent with steps, which tell more, and if usage is low most of the time: the causes of idle
+ * time say that. */
 void find_low_usage(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;

@@ -6,7 +6,8 @@
 #include "analyze/profile/analysis_passes.h"
 
 enum { MIN_REPEATS = 3 };
-/* Of all launches, those that steps must have: what repeats beside the program is none. */
+/* Of all launches, the share that steps must have: what repeats beside the program does not mark
+ * steps. */
 #define MIN_LAUNCHES 0.8
 
 /* One type of event on one thread. */
@@ -132,6 +133,8 @@ struct making {
     int64_t number, longest_ps;
 };
 
+/* An optimizer ends its step, another annotation begins it. The length of the last step is not
+ * known: it gets the longest of the others. */
 static void make_step(void *context, uint32_t lane, uint64_t event)
 {
     struct making *making = context;

@@ -142,6 +142,8 @@ static void begin_gap(struct attribution *a, size_t gap)
     a->parts.count = 0;
 }
 
+/* Parts come gap by gap, in time order. A wait that reaches into the gap, or ended just before
+ * it, is remembered: the device ran dry while the host waited. */
 static void take_part(void *context, const struct host_range *range, const struct host_part *part)
 {
     struct attribution *a = context;
@@ -255,6 +257,8 @@ static void measure_device(struct attribution *a)
     finish_rest(a);
 }
 
+/* Annotations of steps span everything and explain nothing, so their types are roots that get
+ * no blame. The caller frees with idle_free. */
 void idle_measure(struct idle *idle, struct rules *rules)
 {
     const struct analysis *analysis = rules->analysis;

@@ -302,6 +302,8 @@ void type_totals_free(struct type_totals *totals)
     mem_free(totals->host);
 }
 
+/* Workers sum apart, without locks, and are merged at the end. Orders come first: self times
+ * and totals need events by start. The caller frees the totals. */
 void survey_lanes(struct analysis *analysis, struct pool *pool, struct type_totals *totals)
 {
     size_t types = analysis->catalog->types.count, tracks = analysis->catalog->tracks.count;

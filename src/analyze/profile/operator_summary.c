@@ -162,6 +162,8 @@ static void rank_operators(const struct analysis *analysis, operator_list *list)
     sort_items(list->items, list->count, sizeof *list->items, by_device_time, NULL);
 }
 
+/* Device time goes from callees to callers, and that of backward calls to their forward calls,
+ * before rows are made. The order of passes matters. */
 void summarize_operators(struct analysis *analysis, const struct type_totals *types)
 {
     size_t count = analysis->calls.count;

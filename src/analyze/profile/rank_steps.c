@@ -136,6 +136,8 @@ static int64_t hash_of(const struct catalog *catalog, const rank_kernel_list *ke
     return (int64_t)hash;
 }
 
+/* Keeps the longest kernels by name and sums up the others by class, so the table's size does
+ * not depend on the number of kernels. */
 static void close_step(struct rank_sweep *sweep, struct step_kernels *step)
 {
     rank_kernel_list *kernels = &step->kernels;

@@ -31,6 +31,8 @@ static uint64_t key_of(uint32_t process, int64_t number)
     return hash_bytes(identity, sizeof identity);
 }
 
+/* Each device records its own line of steps: those with one number merge into a step from the
+ * first start to the last end. */
 static void add_step(struct recorded *recorded, uint32_t process, const struct event_ref *ref,
                      uint64_t position)
 {

@@ -35,7 +35,7 @@ struct schedule {
     ARRAY(struct slot) slots;
 };
 
-/* Limits what a file made for it can cost: pairs of a node and a slot that are looked at. */
+/* Bounds the cost of a crafted file: pairs of a node and a slot that are looked at. */
 enum { MAX_COMPARISONS = 1 << 26, MAX_KNOWN = 4096 };
 
 struct known_launch {
@@ -68,6 +68,8 @@ static bool is_one_of(struct text text, const char *const *list, size_t count)
 }
 #define ONE_OF_LIST(text, list) is_one_of(text, list, sizeof(list) / sizeof *(list))
 
+/* Opcodes as XLA for GPUs compiles them: asynchronous work is done at its start, so the
+ * matching -done operation leaves nothing. */
 static enum trace_left left_by(const struct catalog *catalog, const struct operation *operation)
 {
     static const char *const nothing[] = {"parameter",
@@ -133,6 +135,7 @@ static bool by_schedule(const void *a, const void *b, const void *context)
     return m->position < n->position;
 }
 
+/* Made on first use, as only programs that run as a graph need one; `ordering` owns it. */
 static const struct schedule *schedule_of(struct ordering *ordering, uint32_t number)
 {
     const struct catalog *catalog = ordering->analysis->catalog;
@@ -403,6 +406,8 @@ static bool are_of_one_graph(const struct analysis *analysis, uint32_t a, uint32
     return a == b || (m->program == n->program && m->operation == n->operation);
 }
 
+/* A launch of a graph ends with its correlation or with a label of another graph; events in
+ * between without a label are skipped. */
 static void order_lane(struct ordering *ordering, uint32_t track, const uint8_t *is_graph)
 {
     struct analysis *analysis = ordering->analysis;
@@ -430,6 +435,8 @@ static void order_lane(struct ordering *ordering, uint32_t track, const uint8_t 
         finish_launch(ordering, track, open - 1);
 }
 
+/* Runs on one thread: known launches and new labels are shared by all lanes. Without graphs it
+ * costs a look at the labels. */
 void order_kernels(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;

@@ -505,6 +505,8 @@ void group_steps(struct analysis *analysis)
     mem_free(grouping.skip_budget);
 }
 
+/* A context with many producers and consumers would make their product of links: beyond
+ * MAX_LINKS only its first producer gets them. `queued` marks such contexts as done. */
 static bool visit_contexts(const struct analysis *analysis,
                            bool (*visit)(void *context, const struct flow *flow), void *context)
 {

@@ -31,6 +31,7 @@ static struct distribution distribution_of(number_list *values)
     return result;
 }
 
+/* Only annotated steps have a host time of their own; periods are between steps of one track. */
 static void summarize_steps(struct analysis *analysis)
 {
     number_list host = {0}, device = {0}, period = {0};
@@ -263,6 +264,8 @@ static void extend(struct extent *extent, const struct extent *other)
     extent->has_times = true;
 }
 
+/* The extent of work is kept apart from that of all events, which may reach far beyond it;
+ * without work, all events count. */
 void measure_extents(struct analysis *analysis)
 {
     const struct catalog *catalog = analysis->catalog;

@@ -16,6 +16,8 @@ uint32_t ir_iota(struct ir *ir, struct ir_type type, uint32_t axis)
     return ir_broadcast(ir, ir->failed ? IR_NONE : IR_LAST(ir), type, axes);
 }
 
+/* Reducing nothing, or dimensions of size 1, is a reshape. Errors stick to `ir`, so callers
+ * need not check each node. */
 uint32_t ir_reduce(struct ir *ir, enum alu alu, uint32_t value, uint32_t mask)
 {
     if (!ir_usable(ir, 1, &value))

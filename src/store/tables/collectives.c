@@ -44,6 +44,8 @@ struct text collective_operation(struct text name, char buffer[static OPERATION_
     return (struct text){buffer, text_utf8_prefix(buffer, size)};
 }
 
+/* PyTorch's names, then XLA's. Matched by prefix, so the longer of two comes first ("Float8"
+ * before "Float"). */
 int64_t element_bytes(struct text type)
 {
     static const struct {
@@ -201,6 +203,8 @@ static size_t numbers_at(struct text text, size_t *at, int64_t numbers[static MA
     return count;
 }
 
+/* XLA's short form of replica groups: "[groups,members]<=[sizes]T(order)". Input is not
+ * trusted: the order must be a permutation and sizes must not overflow. */
 static bool read_box(struct text groups, int64_t *members, struct device_box *box)
 {
     int64_t shape[MAX_DIMENSIONS];
@@ -283,6 +287,8 @@ static size_t end_of_layout(struct text text, size_t at)
     return at < text.size ? at + 1 : at;
 }
 
+/* Results may be tuples, so all shapes before the opcode are summed; `type` points into the
+ * expression, at the last one. */
 int64_t hlo_result_bytes(struct text expression, struct text *type)
 {
     size_t at = 0;

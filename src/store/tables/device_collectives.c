@@ -116,6 +116,8 @@ static int64_t stream_of(const struct device_at *at, uint32_t cc_core)
     return index;
 }
 
+/* Without groups a collective spans all ranks; a permute is between two. Triggers may be lost
+ * from the trace, and their columns are then null. */
 void put_collectives(struct filler *filler, const struct device_at *at)
 {
     const struct device_execution *execution = at->execution;

@@ -168,6 +168,8 @@ static void put_all(struct worker *worker, struct device_at *at)
     free_ids(&at->ids);
 }
 
+/* Runs on any thread; a worker's encoder and fillers are made on first use and kept. Group
+ * numbers come from the task, so files do not depend on threads. */
 bool execution_tables_make(struct execution_tables *made, size_t index, unsigned number,
                            struct error *err)
 {

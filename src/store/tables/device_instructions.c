@@ -115,7 +115,7 @@ static void put_origin_name(struct piece *piece, size_t column, const uint32_t *
     }
 }
 
-/* Of a node that has no name, none. */
+/* A node without a name has none here. */
 static void put_nodes(struct piece *piece, size_t column, const uint32_t *nodes)
 {
     for (size_t i = 0; i < piece->count; i++) {
@@ -139,6 +139,8 @@ static void put_origins(struct piece *piece)
     put_nodes(piece, INSTRUCTION_RAW_FRAMEWORK_ID, names->framework_nodes);
 }
 
+/* Few instructions start DMA, so the columns of blocks lag behind and are filled up with nulls
+ * in runs. */
 static void put_bytes(struct piece *piece)
 {
     static const size_t of_blocks[] = {
@@ -190,6 +192,7 @@ static void put_bytes(struct piece *piece)
     }
 }
 
+/* Other engines get nulls for the whole piece at once. */
 static void put_tensor_work(struct piece *piece)
 {
     static const size_t columns[] = {

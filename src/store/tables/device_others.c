@@ -17,6 +17,8 @@ static uint32_t source_of(const struct device_at *at, const struct device_update
                                           : at->names->engines[update->engine];
 }
 
+/* The end of a DMA block or collective always adds on completion. An instruction that names
+ * another semaphore cleared this one. */
 void put_updates(struct filler *filler, const struct device_at *at)
 {
     for (size_t i = 0; i < at->execution->updates.count && fill_continue(filler); i++) {
@@ -124,6 +126,8 @@ void put_throttles(struct filler *filler, const struct device_at *at)
     }
 }
 
+/* One row for each kind, if anything was throttled at all. Rates are in 1024ths of the full
+ * one. */
 static void put_throttle_sums(struct filler *filler, const struct device_at *at)
 {
     const struct device_sums *sums = &at->core->analysis->sums;
@@ -175,6 +179,7 @@ void put_execution(struct filler *filler, const struct device_at *at)
     fill_int(filler, EXECUTION_RANK, at->rank);
 }
 
+/* The columns are the vendor's. Files without logical cores have a logical core size of 0. */
 static void put_neff(struct filler *filler, const struct device_at *at)
 {
     const struct neff_info *info = neff_info(at->core->profile->neff);

@@ -182,6 +182,8 @@ static void put_node_totals(struct filler *filler, const struct device_rollup_no
     fill_null(filler, NODE_TOTAL_CHANNELS_VECTOR);
 }
 
+/* One output buffer serves all texts of all rows. The root has an empty path, which is shown as
+ * "/". */
 static void put_layers(struct filler *filler, const struct device_at *at)
 {
     const struct device_rollup *rollup = &at->core->analysis->rollups[ROLLUP_LAYERS];
@@ -305,6 +307,8 @@ static void put_framework_counts(struct filler *filler, const struct device_roll
         fill_int(filler, counts[e], (int64_t)node->instructions[e]);
 }
 
+/* Node 0 is the root and has no row, so 0 also means "none" in references. Nodes that never ran
+ * are left out. */
 static void put_operators(struct filler *filler, const struct device_at *at,
                           enum device_rollup_kind kind)
 {

@@ -36,6 +36,8 @@ static void name_tables(struct profile_maker *maker, struct device_names *names)
     names->collective_table = string_of(maker, table_schemas[TABLE_CC_OP].name);
 }
 
+/* Interned before the threads start: afterward rows refer to strings by number, without a
+ * lock. */
 static void name_words(struct profile_maker *maker, struct device_names *names)
 {
     static const char *const dma_operations[] = {"copy", "add", "min", "max"};
@@ -139,6 +141,8 @@ static void name_blocks(struct profile_maker *maker, struct device_names *names,
     }
 }
 
+/* Stack frames of all cores share one table; first_frame is the number of frames of the cores
+ * before this one. */
 static void name_origins(struct profile_maker *maker, struct device_names *names,
                          const struct core_program *program, uint64_t first_frame)
 {
@@ -181,6 +185,8 @@ static uint32_t *nodes_of(const struct core_program *program, enum device_rollup
     return nodes;
 }
 
+/* Interns all text that rows of devices need, on one thread: filling tables in parallel then
+ * only reads. Free with device_names_free. */
 void device_names_make(struct profile_maker *maker)
 {
     uint64_t first_frame = 0;
@@ -251,6 +257,8 @@ int64_t device_first_id(const struct device_at *at, uint32_t lane)
                      device_lane_first(at->core, at->number, lane));
 }
 
+/* Packets have no ids of their own here: a transfer refers to the row of its block. False if
+ * there is no item. */
 bool device_item_id(const struct device_at *at, struct device_item item, int64_t *id,
                     uint32_t *table)
 {

@@ -48,6 +48,8 @@ static void put_peaks(struct filler *filler, const struct device_figures *device
     put_text(filler, DEVICE_PEAKS_FROM, device->peaks_from);
 }
 
+/* Unknown facts are null rather than zero. Idle time is never negative, although busy time may
+ * be of another clock. */
 static void put_device(struct filler *filler, size_t index)
 {
     static const char *const kinds[] = {[KIND_GPU] = "GPU",
@@ -127,6 +129,8 @@ static void put_times(struct filler *filler, const struct device_operation *sum,
     fill_index(filler, DEVICE_OP_MATRIX_TIME, has_kernels, (uint64_t)whole_ns(sum->matrix_unit_ps));
 }
 
+/* Ids are offsets into the tables of programs and events: first_operation and first_event map
+ * numbers within a program or track to rows. */
 static void put_device_operation(struct filler *filler, size_t index)
 {
     struct rows *rows = &filler->rows;

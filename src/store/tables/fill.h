@@ -30,7 +30,7 @@ struct filler {
 };
 
 struct filler fill_begin(struct profile_maker *maker, enum table_number table, struct error *err);
-/* With the encoder of somebody who fills several; ends with fill_free. */
+/* With the encoder of a caller that fills several tables; ends with fill_free. */
 struct filler fill_with(struct profile_maker *maker, enum table_number table,
                         struct parquet_encoder *encoder);
 void fill_free(struct filler *filler);

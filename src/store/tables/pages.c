@@ -16,7 +16,7 @@ enum { DELTA_BLOCK = 128, DELTA_MINIBLOCKS = 4, DELTA_MINIBLOCK = DELTA_BLOCK / 
 
 #define NO_CODE UINT32_MAX
 
-enum { MOST_MISSES = 3 }; /* a column that differs so often in a row is no longer kept */
+enum { MOST_MISSES = 3 }; /* a column that differs this often in a row is no longer kept */
 
 /* A column of a table's last row group, with its pages. */
 struct last_column {
@@ -215,6 +215,8 @@ static int64_t wrapped(uint64_t difference, bool narrow)
     return narrow ? (int32_t)(uint32_t)difference : (int64_t)difference;
 }
 
+/* Parquet's DELTA_BINARY_PACKED: differences minus the smallest, packed per miniblock.
+ * Arithmetic wraps by design; the padding adds no bits. */
 static void put_delta_block(struct output *out, const int64_t *numbers, size_t count, bool narrow)
 {
     uint64_t steps[DELTA_BLOCK];
@@ -333,6 +335,8 @@ static void end_page(struct parquet_encoder *encoder, struct parquet_chunk *chun
     page->size = 0;
 }
 
+/* `codes` has an entry for each interned string and is reset through the dictionary, so the
+ * cost depends on the names used and not on all there are. */
 static void encode_names(struct parquet_encoder *encoder, const struct row_column *column,
                          const struct intern *own_names, struct parquet_chunk *chunk)
 {
@@ -434,6 +438,8 @@ static void encode_plain(struct parquet_encoder *encoder, const struct row_colum
         put_plain_number(&encoder->page, column->field->type, number_at(column, i));
 }
 
+/* A group has one data page per column, after the dictionary if any. Lists have one value per
+ * element, so their count is set by the levels. */
 static void encode_column(struct parquet_encoder *encoder, const struct row_column *column,
                           const struct intern *own_names, struct parquet_chunk *chunk)
 {

@@ -122,6 +122,8 @@ static void put_statistics(struct thrift *thrift, const struct field *field,
     thrift_close(thrift);
 }
 
+/* ColumnChunk and ColumnMetaData of Parquet's Thrift; numbers are field ids. Offset 9 is the
+ * data page, 11 the dictionary before it. */
 static void put_chunk(struct thrift *thrift, const struct field *field,
                       const struct parquet_chunk *chunk)
 {

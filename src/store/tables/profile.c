@@ -128,6 +128,8 @@ static enum lane_role *work_roles(const struct catalog *catalog)
     return roles;
 }
 
+/* Tracks keep their catalog numbers, and derived rows follow: the numbers are the Track table's
+ * ids. */
 static void describe_tracks(struct finishing *finishing)
 {
     const struct profile_maker *maker = finishing->maker;
@@ -305,6 +307,8 @@ static void first_execution(const struct device_cores *cores, int64_t *from_ps, 
     }
 }
 
+/* All tables and lanes are tasks of one pool run, so small ones fill the gaps of large ones.
+ * The timeline is committed only if all succeeded. */
 static bool make_from_analysis(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;
@@ -345,6 +349,8 @@ static bool make_summary(const struct profile_options *options, const struct pro
     return options->summarize(maker->analysis, path, err);
 }
 
+/* Everything is written to a staging directory and appears at the target at once, or not at
+ * all. */
 bool profile_make(const struct profile_options *options, const struct analysis *analysis,
                   struct source *source, struct pool *pool, struct error *err)
 {

@@ -135,6 +135,8 @@ static void take_expression(struct describer *describer, struct rank_collective 
                         : NOT_KNOWN;
 }
 
+/* Facts recorded by the framework are best; without them, the annotation or the kernel's name
+ * and the HLO expression have to do. Texts point into `at` or the analysis. */
 static void describe(struct describer *describer, struct rank_collective *at)
 {
     const struct analysis *analysis = describer->maker->analysis;
@@ -244,6 +246,8 @@ static int64_t device_in_job(const struct profile_maker *maker, int64_t number)
     return rank ? rank->rank * devices + number : NOT_KNOWN;
 }
 
+/* Collectives are sorted by device, and occurrences are counted per device, as ranks are
+ * matched by them later. */
 bool make_rank_collectives(struct profile_maker *maker, struct error *err)
 {
     const struct analysis *analysis = maker->analysis;

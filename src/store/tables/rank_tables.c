@@ -133,6 +133,8 @@ static bool find_process(const struct catalog *catalog, int64_t *process)
     return false;
 }
 
+/* One row that tells a comparison of ranks what this profile is of; without a rank there is no
+ * such table. */
 bool make_rank_info(struct profile_maker *maker, struct error *err)
 {
     const struct rank_info *rank = maker->options->rank;

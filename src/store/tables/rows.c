@@ -236,6 +236,8 @@ void rows_maybe(struct rows *rows, size_t number, const int64_t *values, const u
             numbers[used++] = values[i];
 }
 
+/* Copies rows already in the group, as executions are often alike. `nulls_before` is the number
+ * of nulls before `first`: values are stored without them. */
 void rows_repeat(struct rows *rows, size_t number, size_t first, size_t nulls_before, size_t count)
 {
     struct row_column *column = &rows->columns[number];

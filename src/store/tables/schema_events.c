@@ -199,11 +199,10 @@ const struct field allocations_fields[] = {
     [ALLOCATION_REQUESTED] = MAYBE(INT64, "requested_bytes", "B", "Requested size.", "16785408"),
     [ALLOCATION_BYTES] = MAYBE(INT64, "allocation_bytes", "B", "Allocated size.", "33554432"),
     [ALLOCATION_ADDRESS] = MAYBE(INT64, "address", "", "Address.", "12952010752"),
-    [ALLOCATION_IN_USE] =
-        MAYBE(INT64, "bytes_allocated", "B", "Memory in use afterwards.", "73728"),
-    [ALLOCATION_RESERVED] = MAYBE(INT64, "bytes_reserved", "B", "Memory reserved afterwards.", "0"),
+    [ALLOCATION_IN_USE] = MAYBE(INT64, "bytes_allocated", "B", "Memory in use afterward.", "73728"),
+    [ALLOCATION_RESERVED] = MAYBE(INT64, "bytes_reserved", "B", "Memory reserved afterward.", "0"),
     [ALLOCATION_AVAILABLE] =
-        MAYBE(INT64, "bytes_available", "B", "Memory free afterwards.", "112583434240"),
+        MAYBE(INT64, "bytes_available", "B", "Memory free afterward.", "112583434240"),
     [ALLOCATION_PEAK] = MAYBE(INT64, "peak_bytes_in_use", "B", "Peak memory in use.", "134308096"),
     [ALLOCATION_FRAGMENTATION] =
         MAYBE(FLOAT64, "fragmentation", "",

@@ -36,6 +36,7 @@ bool make_flows(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
+/* Derived rows are tracks after the catalog's, hence the track id. Group 0 means no step. */
 static void put_run(struct filler *filler, size_t row_number, size_t run_number)
 {
     const struct profile_maker *maker = filler->maker;
@@ -129,6 +130,7 @@ static uint32_t instance_of(const struct catalog *catalog, uint32_t track)
     return label_of(&catalog->tracks.items[catalog_ancestor(catalog, track, TRACK_INSTANCE)]);
 }
 
+/* Only lanes hold events; a lane whose events have no times gets no extent. */
 static void put_catalog_track(struct filler *filler, uint32_t number)
 {
     struct rows *rows = &filler->rows;

@@ -251,6 +251,8 @@ static_assert((int)KERNEL_FRAMEWORK_EVENT == (int)KERNEL_FRAMEWORK_OP + 1 &&
                   (int)COLLECTIVE_FRAMEWORK_EVENT == (int)COLLECTIVE_FRAMEWORK_OP + 1,
               "as put_operator has them");
 
+/* Fills the columns that kernels, copies and collectives have in common: they come first, in
+ * one order, as the assertions above check. */
 static void put_device_work(const struct event_sink *sink, const struct worker *worker,
                             const struct event *event, struct record *record)
 {

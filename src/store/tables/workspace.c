@@ -416,6 +416,8 @@ static void remove_leftovers(const struct staging *staging)
     mem_free(replaced);
 }
 
+/* The lock comes before leftovers are removed and the target is checked, so of two processes
+ * one fails cleanly. On failure the lock is dropped and nothing needs freeing. */
 bool staging_begin(struct staging *staging, const char *target, bool replace, struct error *err)
 {
     size_t size = strlen(target);

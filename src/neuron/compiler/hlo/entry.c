@@ -52,6 +52,8 @@ static void make_outputs(struct ir *ir, const struct value *result)
         ir_fail(ir, "the module has no result");
 }
 
+/* Shards and ranks come before parameters, whose shapes depend on them. Fails through `ir`;
+ * everything but the IR is freed here. */
 static void expand_module(struct expand *expand)
 {
     struct ir *ir = expand->ir;
