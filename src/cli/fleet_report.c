@@ -35,7 +35,7 @@ static int report_run(const struct fleet_options *options, const char *run, stru
     bool to_file = options->file && strcmp(options->file, "-") != 0;
     struct reporting reporting = {.style = {.format = format_of(options->format),
                                             .with_sql = options->with_sql,
-                                            .has_colour = style_for(to_file, 0).colored},
+                                            .has_color = style_for(to_file, 0).colored},
                                   .out = out};
     const struct run_call call = {
         .options = {.dataset = options->dataset,

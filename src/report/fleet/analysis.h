@@ -64,8 +64,8 @@ char *fleet_results(const struct fleet_analysis_options *options);
 enum fleet_format { FLEET_TEXT, FLEET_JSON, FLEET_MARKDOWN };
 struct fleet_report_style {
     enum fleet_format format;
-    bool with_sql;   /* the queries behind each finding */
-    bool has_colour; /* of text */
+    bool with_sql;  /* the queries behind each finding */
+    bool has_color; /* of text */
 };
 bool fleet_report(struct fleet_analysis *analysis, const struct fleet_report_style *style,
                   struct output *out, struct error *err);

@@ -210,7 +210,7 @@ static void find_components(const struct fit *fit, struct machine_clock *clocks)
 }
 
 /* Only differences are known: the mean of a component is 0. */
-static void centre(double *x, const struct machine_clock *clocks, size_t machines)
+static void center(double *x, const struct machine_clock *clocks, size_t machines)
 {
     double *sums = mem_zeroed(machines * 3 + 1, sizeof *sums);
     for (size_t i = 0; i < machines; i++) {
@@ -256,6 +256,8 @@ static void find_span(struct fit *fit)
     fit->half_span_ns = fit->count ? (last - first) / 2 : 0;
 }
 
+/* Rounds of iteratively reweighted least squares: later ones discount samples that do not fit. The
+ * one extra element avoids empty allocations. */
 void clocks_fit(const struct clock_sample *samples, size_t count, struct machine_clock *clocks,
                 size_t machines, double *reference_ns)
 {
@@ -278,7 +280,7 @@ void clocks_fit(const struct clock_sample *samples, size_t count, struct machine
         weigh(&fit, x);
     }
     all_residuals(&fit, x);
-    centre(x, clocks, machines);
+    center(x, clocks, machines);
     put_errors(&fit, clocks);
     for (size_t i = 0; i < machines; i++) {
         /* The drift was solved for times of the run; the machine's own differ from them. */

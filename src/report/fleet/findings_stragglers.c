@@ -11,7 +11,7 @@ static const struct {
     const char *cause, *what, *advice;
 } causes[] = {
     {"compute", "it computes longer",
-     "Compare the device's clocks, temperature and power with those of its neighbours; a device "
+     "Compare the device's clocks, temperature and power with those of its neighbors; a device "
      "that "
      "throttles or has memory errors computes longer in all kernels, uneven input in some."},
     {"host", "its host launches work later",
@@ -30,7 +30,7 @@ static const struct {
     {"other streams", "its device waits for other streams longer",
      "Open the rank's capture and look at what its streams wait for."},
     {"unknown", "no one kind of work differs from that of its peers",
-     "Open the rank's capture beside that of a neighbour."},
+     "Open the rank's capture beside that of a neighbor."},
 };
 
 static size_t cause_of(struct text name)

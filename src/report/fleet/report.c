@@ -151,9 +151,9 @@ static void put_table(struct output *out, struct section_rows *rows, bool is_mar
 static void put_title(struct reporting *reporting, const char *title)
 {
     bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
-    bool has_colour = reporting->style->has_colour && !is_markdown;
+    bool has_color = reporting->style->has_color && !is_markdown;
     output_format(reporting->out, "\n%s%s%s%s\n", is_markdown ? "## " : "",
-                  has_colour ? "\033[1m" : "", title, has_colour ? "\033[0m" : "");
+                  has_color ? "\033[1m" : "", title, has_color ? "\033[0m" : "");
     output_text(reporting->out, is_markdown ? "\n" : "");
 }
 
@@ -270,6 +270,8 @@ static void put_time(struct output *out, const char *before, const struct sql_re
                   format_ps(fabs(row_number(result, row, column)) * 1000, text), after);
 }
 
+/* One row of report_summary.sql as sentences. What is unknown or 0 is left out rather than shown as
+ * 0, such as the world size of a complete run. */
 static bool put_summary(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;

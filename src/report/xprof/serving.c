@@ -73,7 +73,7 @@ static const struct tool_table megascale_tables[] = {
 
 const struct xprof_tool megascale_stats = {
     .name = "megascale_stats",
-    .about = "collectives between slices of TPUs, over the data centre's network",
+    .about = "collectives between slices of TPUs, over the data center's network",
     .why = "Kymo does not read transfers between slices of TPUs; kymo view shows collectives of "
            "GPUs and NeuronCores, kymo stats PROFILE nccl_sum those of NCCL",
     TABLES_OF(megascale_tables),

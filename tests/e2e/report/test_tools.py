@@ -400,7 +400,7 @@ def test_a_graph_has_what_is_near_an_operation(kymo, place, tool):
     shown = tool("graph_viewer", GPT, op="fusion.410", form="text")
     assert shown.startswith("%fusion.410 = f32[8,8,256,256]") and "%gemm_fusion_dot.144 = " in shown.split("used by")[0]
     assert len(tool("graph_viewer", GPT, form="text").splitlines()) > 5000, "the whole module"
-    assert "a graph is no table" in kymo.refuses("tool", "graph_viewer", GPT, "--data-path", place, "--format", "csv")
+    assert "a graph is not a table" in kymo.refuses("tool", "graph_viewer", GPT, "--data-path", place, "--format", "csv")
     assert "no module 'x'" in kymo.refuses("tool", "memory_viewer", GPT, "--data-path", place, "--module", "x")
 
 

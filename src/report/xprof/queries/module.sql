@@ -1,5 +1,5 @@
 -- The module that was asked for, else the one whose operations take most time.
-WITH labelled AS (
+WITH labeled AS (
     SELECT *,
         CASE
             WHEN program_id < 0 THEN program_id + 18446744073709551616::HUGEINT
@@ -10,7 +10,7 @@ WITH labelled AS (
 SELECT m.label, m.file, m.file_offset, m.file_size,
     (SELECT module FROM option) IS NULL OR (SELECT module FROM option) IN (m.label, m.name, m.program_text) AS
         is_wanted
-FROM labelled m
+FROM labeled m
 LEFT JOIN (SELECT module_id, sum(self_ns) AS ns FROM DeviceOperation GROUP BY module_id) o ON o.module_id =
     m.id
 WHERE m.file IS NOT NULL
