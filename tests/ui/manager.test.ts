@@ -79,19 +79,19 @@ test('the search filters on the server, and reports no matches', async () => {
   await expect.poll(async () => (await names()).length).toBe(3)
 })
 
-test('a favourite survives a reload and is listed under favourites', async () => {
+test('a favorite survives a reload and is listed under favorites', async () => {
   await openList()
-  await page.getByRole('button', { name: 'Favourites' }).click()
-  await page.getByText('No favourites yet').waitFor()
+  await page.getByRole('button', { name: 'Favorites' }).click()
+  await page.getByText('No favorites yet').waitFor()
   await page.getByRole('button', { name: /All profiles/ }).click()
-  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
-  await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
-  expect(((await api('/profiles/cpu')) as { favourite: boolean }).favourite).toBe(true)
+  await page.getByRole('button', { name: 'Favorite: cpu' }).click()
+  await page.locator('button[aria-label="Favorite: cpu"][aria-pressed=true]').waitFor()
+  expect(((await api('/profiles/cpu')) as { favorite: boolean }).favorite).toBe(true)
   await page.reload()
   await page.waitForSelector('tbody a.name')
-  await page.getByRole('button', { name: 'Favourites' }).click()
+  await page.getByRole('button', { name: 'Favorites' }).click()
   expect(await names()).toEqual(['cpu'])
-  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
+  await page.getByRole('button', { name: 'Favorite: cpu' }).click()
   await expect.poll(names).toEqual([])
 })
 
@@ -190,8 +190,8 @@ test('a lost server is reported, and the page reconnects', async () => {
   expect((await names()).length).toBe(3)
   server = await Server.over(workspace, ['--port', port])
   await page.getByRole('alert').waitFor({ state: 'detached' })
-  await page.getByRole('button', { name: 'Favourite: cpu' }).click()
-  await page.locator('button[aria-label="Favourite: cpu"][aria-pressed=true]').waitFor()
+  await page.getByRole('button', { name: 'Favorite: cpu' }).click()
+  await page.locator('button[aria-label="Favorite: cpu"][aria-pressed=true]').waitFor()
 })
 
 test('a profile opened while the server is down loads when it is back', async () => {

@@ -121,7 +121,7 @@ test('the lower panel collapses and covers the timeline, remembered; number keys
   }
   expect(stops).toContain('Events over time')
   expect(stops.length).toBeLessThan(26)
-  await page.getByRole('button', { name: 'Favourite' }).focus()
+  await page.getByRole('button', { name: 'Favorite' }).focus()
   await page.keyboard.press('ArrowRight')
   expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Actions for this profile')
   expect(page.consoleErrors).toEqual([])

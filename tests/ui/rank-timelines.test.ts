@@ -150,7 +150,7 @@ test('a rank opens as a profile at that time, and leads back to its run', async 
   expect(lane.base_ns + (lane.rate * to) / 1000).toBeCloseTo(step[0]!.end_ns, -1)
   await page.getByRole('tab', { name: 'SQL' }).click()
   await page.getByRole('tab', { name: 'Tables' }).click()
-  expect(await page.getByRole('button', { name: 'Favourite' }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: 'Favorite' }).count()).toBe(0)
   await page.getByRole('link', { name: 'All ranks' }).click()
   await page.getByRole('heading', { name: 'night', exact: true }).waitFor()
   await expect.poll(() => [parameter('run'), parameter('lane')]).toEqual(['runs/night', '1'])

@@ -164,12 +164,12 @@ test('the key ? opens the help: shortcuts, search, arrows', async () => {
   expect(await help.count()).toBe(0)
 })
 
-test('a favourite stays one after a reload', async () => {
+test('a favorite stays one after a reload', async () => {
   await open('/profile/cpu')
-  await page.getByRole('button', { name: 'Favourite' }).click()
-  await page.locator('header button[aria-pressed=true][aria-label=Favourite]').waitFor()
+  await page.getByRole('button', { name: 'Favorite' }).click()
+  await page.locator('header button[aria-pressed=true][aria-label=Favorite]').waitFor()
   await page.reload()
-  await page.locator('header button[aria-pressed=true][aria-label=Favourite]').waitFor()
+  await page.locator('header button[aria-pressed=true][aria-label=Favorite]').waitFor()
 })
 
 test('renaming keeps the view; deleting returns to the profile list', async () => {

@@ -22,7 +22,7 @@ struct flame {
     ARRAY(struct flame_node) nodes;
     struct idmap by_path; /* parent and name to node */
     uint64_t events;
-    bool is_cancelled;
+    bool is_canceled;
 };
 
 static size_t open_node(void *context, const struct timeline_event *event, size_t outer)
@@ -30,7 +30,7 @@ static size_t open_node(void *context, const struct timeline_event *event, size_
     struct flame *flame = context;
     size_t parent = outer ? outer & ~FOLDED : ROOT;
     if (++flame->events % CANCEL_CHECK_EVENTS == 0 &&
-        (flame->is_cancelled = request_is_abandoned(flame->request)))
+        (flame->is_canceled = request_is_abandoned(flame->request)))
         return TIMELINE_STOP;
     if (outer & FOLDED)
         return outer;
@@ -89,6 +89,8 @@ static void weigh(struct flame *flame)
     }
 }
 
+/* The heaviest nodes are sent if there are too many. A parent is at least as heavy as its children,
+ * so it comes first and its place in the response is known. */
 static void put_nodes(struct flame *flame, const struct timeline *timeline, struct reply *reply)
 {
     size_t count = flame->nodes.count - ROOT - 1;
@@ -127,10 +129,10 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
 {
     struct timeline_visitor visitor = {open_node, close_node, flame};
     bool ok = true;
-    for (size_t i = 0; ok && i < tracks->count && !flame->is_cancelled; i++) {
+    for (size_t i = 0; ok && i < tracks->count && !flame->is_canceled; i++) {
         uint32_t track = tracks->items[i];
         if (track >= timeline_track_count(timeline))
-            ok = error_set(err, "there is no track %u", track);
+            ok = error_set(err, "track %u does not exist", track);
         else if (!timeline_track_at(timeline, track)->is_counter)
             ok = timeline_nest(timeline, track, from, to, lane_is_flat(timeline, track), &visitor,
                                err);
@@ -138,6 +140,8 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
     return ok;
 }
 
+/* Nodes up to ROOT are not sent: 0 stands for "none", ROOT for the whole. The walk ends early if
+ * the client disconnects. */
 void post_flame(struct request *request, struct reply *reply)
 {
     struct opened *opened = request->subject->opened;

@@ -39,8 +39,8 @@ static void put_entry(struct json *json, const struct profile_entry *entry)
     json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
     put_text_or_null(json, "format", entry->format);
     put_text_or_null(json, "dropped_warning", entry->dropped);
-    json_key(json, "favourite");
-    json_bool(json, entry->is_favourite);
+    json_key(json, "favorite");
+    json_bool(json, entry->is_favorite);
     json_close(json, '}');
 }
 
@@ -132,15 +132,17 @@ static bool is_known(struct server *server, const char *name, bool *is_there)
     return is_listed;
 }
 
+/* Everything is checked before anything changes. A rename comes first, so that the favorite is
+ * stored under the new name. */
 void patch_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;
     const char *name = request->subject->name;
     char *new_name = NULL;
-    bool favourite = false, has_favourite = false, is_there = false;
+    bool favorite = false, has_favorite = false, is_there = false;
     struct error err;
     if (!body_check(request, reply) || !body_text(request, reply, "name", &new_name) ||
-        !body_flag(request, reply, "favourite", &favourite, &has_favourite)) {
+        !body_flag(request, reply, "favorite", &favorite, &has_favorite)) {
         mem_free(new_name);
         return;
     }
@@ -157,8 +159,8 @@ void patch_profile(struct request *request, struct reply *reply)
     else if (is_renamed && !is_there)
         reply_error(reply, MHD_HTTP_CONFLICT, "'%s' is not processed yet", name);
     else if ((is_renamed && !rename_entry(server, name, new_name, &err)) ||
-             (has_favourite &&
-              !notes_set_favourite(server, is_renamed ? new_name : name, favourite, &err)))
+             (has_favorite &&
+              !notes_set_favorite(server, is_renamed ? new_name : name, favorite, &err)))
         reply_failure(reply, MHD_HTTP_CONFLICT, &err);
     else
         reply_entry(request, reply, is_renamed ? new_name : name);
@@ -166,6 +168,8 @@ void patch_profile(struct request *request, struct reply *reply)
     mem_free(new_name);
 }
 
+/* Jobs go first: one that runs would write the profile again. Notes go last, so that a failed
+ * removal keeps them. */
 void delete_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;

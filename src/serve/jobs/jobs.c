@@ -25,7 +25,7 @@ struct running_job {
     char *id;
     struct child child;
     unsigned percent;
-    bool is_cancelled;
+    bool is_canceled;
     bool is_capturing, has_captured; /* over the network, before the import */
     char *loss;                      /* what a capture has failed to get, or NULL */
 };
@@ -149,7 +149,7 @@ bool job_load(struct jobs *jobs, const char *id, struct job *job)
         job->percent = running->is_capturing   ? running->percent / 2
                        : running->has_captured ? 50 + running->percent / 2
                                                : running->percent;
-        if (running->is_cancelled) {
+        if (running->is_canceled) {
             job_free(job);
             is_there = false;
         }
@@ -188,6 +188,8 @@ static void put_optional(struct json *json, const char *key, const char *text)
         json_put_text(json, key, text_of(text));
 }
 
+/* Replaces the file as a whole: other servers on the same workspace read it at any time. Progress
+ * is not in it, only what a restarted server needs. */
 static bool write_job(struct jobs *jobs, const struct job *job, struct error *err)
 {
     struct output out;
@@ -255,7 +257,7 @@ void job_remove(struct jobs *jobs, const char *id)
     pthread_mutex_lock(&jobs->lock);
     struct running_job *running = find_running(jobs, id);
     if (running) { /* the queue thread removes it once the child has exited */
-        running->is_cancelled = true;
+        running->is_canceled = true;
         child_terminate(&running->child);
     } else if (is_id(id)) {
         remove_files(jobs, id);
@@ -302,7 +304,7 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
 /* A capture that has got some hosts is a profile, too; the others are the reason it has. */
 static void finish(struct jobs *jobs, struct running_job *running, char *reason)
 {
-    if (running->is_cancelled || (!reason && !running->loss))
+    if (running->is_canceled || (!reason && !running->loss))
         remove_files(jobs, running->id);
     else if (running->is_capturing && jobs->is_stopping)
         record_failure(jobs, running->id, "the server was stopped during the capture");
@@ -322,7 +324,7 @@ static bool import_captured(struct jobs *jobs, struct running_job *running, char
     char *runs = path_format("%s/files/plugins/profile", folder);
     struct error err;
     struct job job;
-    bool is_there = !running->is_cancelled && !jobs->is_stopping && folder_size(runs, 2) > 0;
+    bool is_there = !running->is_canceled && !jobs->is_stopping && folder_size(runs, 2) > 0;
     bool ok = is_there && read_job(jobs, running->id, &job);
     if (ok) {
         running->loss = *reason;
@@ -492,6 +494,8 @@ static bool acquire_lock(struct jobs *jobs)
     return jobs->lock_file >= 0;
 }
 
+/* The queue thread. It holds the lock except while it waits; other threads only set flags and wake
+ * it. On stop it terminates all children and reaps each of them before it returns. */
 static void *run_queue(void *context)
 {
     struct jobs *jobs = context;

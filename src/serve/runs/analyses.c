@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* The analysis of a run, at work or done. */
-struct analysing {
+struct analyzing {
     struct fleet_runs *runs;
     char *dataset, *run;
     char *directory; /* of the results, once they are there; looked_ms: when that was so */
@@ -21,14 +21,14 @@ struct analysing {
     bool is_running, has_thread;
     int64_t started_ms, ended_ms, looked_ms;
     pthread_t thread;
-    struct analysing *next;
+    struct analyzing *next;
 };
 
 struct fleet_runs {
     struct server *server;
     pthread_mutex_t lock;
     pthread_mutex_t turn; /* held by the analysis at work: it uses all cores */
-    struct analysing *list;
+    struct analyzing *list;
     atomic_bool is_stopping;
 };
 
@@ -48,7 +48,7 @@ void fleet_runs_stop(struct fleet_runs *runs)
 
 void fleet_runs_destroy(struct fleet_runs *runs)
 {
-    for (struct analysing *one = runs->list, *next; one; one = next) {
+    for (struct analyzing *one = runs->list, *next; one; one = next) {
         next = one->next;
         if (one->has_thread)
             pthread_join(one->thread, NULL);
@@ -178,16 +178,18 @@ static bool is_over(const struct request *request)
 
 static void note_progress(void *context, unsigned percent, const char *doing)
 {
-    struct analysing *one = context;
+    struct analyzing *one = context;
     pthread_mutex_lock(&one->runs->lock);
     one->percent = percent;
     snprintf(one->stage, sizeof one->stage, "%s", doing);
     pthread_mutex_unlock(&one->runs->lock);
 }
 
-static void *analyse(void *context)
+/* A thread per analysis; `turn` lets one at a time run, as it uses all cores. `lock` is taken only
+ * to store the outcome, so that requests are answered meanwhile. */
+static void *run_analysis(void *context)
 {
-    struct analysing *one = context;
+    struct analyzing *one = context;
     struct server *server = one->runs->server;
     const struct request request = {.server = server};
     struct error err;
@@ -216,14 +218,14 @@ static void *analyse(void *context)
 }
 
 /* Call with the lock held. */
-static struct analysing *find_analysing(struct fleet_runs *runs, const char *dataset,
+static struct analyzing *find_analyzing(struct fleet_runs *runs, const char *dataset,
                                         const char *run)
 {
-    for (struct analysing *one = runs->list; one; one = one->next)
+    for (struct analyzing *one = runs->list; one; one = one->next)
         if (strcmp(one->dataset, dataset) == 0 && strcmp(one->run, run) == 0)
             return one;
-    struct analysing *one = mem_zeroed(1, sizeof *one);
-    *one = (struct analysing){.runs = runs,
+    struct analyzing *one = mem_zeroed(1, sizeof *one);
+    *one = (struct analyzing){.runs = runs,
                               .dataset = mem_copy_text(dataset, strlen(dataset)),
                               .run = mem_copy_text(run, strlen(run)),
                               .next = runs->list};
@@ -232,7 +234,7 @@ static struct analysing *find_analysing(struct fleet_runs *runs, const char *dat
 }
 
 /* Call with the lock held. */
-static void begin_analysis(struct analysing *one)
+static void begin_analysis(struct analyzing *one)
 {
     if (one->has_thread)
         pthread_join(one->thread, NULL); /* it has ended, or is about to return */
@@ -241,13 +243,13 @@ static void begin_analysis(struct analysing *one)
     one->percent = 0;
     one->stage[0] = '\0';
     one->started_ms = clock_monotonic_ms();
-    one->is_running = one->has_thread = pthread_create(&one->thread, NULL, analyse, one) == 0;
+    one->is_running = one->has_thread = pthread_create(&one->thread, NULL, run_analysis, one) == 0;
     if (!one->has_thread)
-        one->reason = mem_copy_text("no thread could be started", 26);
+        one->reason = mem_copy_text("cannot create a thread", 22);
 }
 
 /* Call with the lock held. */
-static bool look_for_results(struct analysing *one, const char *data_path)
+static bool look_for_results(struct analyzing *one, const char *data_path)
 {
     if (one->directory && clock_monotonic_ms() - one->looked_ms < RESULTS_FRESH_MS)
         return true;
@@ -259,7 +261,7 @@ static bool look_for_results(struct analysing *one, const char *data_path)
     return one->directory != NULL;
 }
 
-static void reply_analysing(struct reply *reply, const char *dataset, const struct analysing *one)
+static void reply_analyzing(struct reply *reply, const char *dataset, const struct analyzing *one)
 {
     reply->status = MHD_HTTP_ACCEPTED;
     struct json json = reply_json(reply);
@@ -274,7 +276,7 @@ static void reply_analysing(struct reply *reply, const char *dataset, const stru
 }
 
 /* Call with the lock held. */
-static bool is_ready(struct analysing *one, const char *dataset, struct reply *reply)
+static bool is_ready(struct analyzing *one, const char *dataset, struct reply *reply)
 {
     if (!one->is_running && look_for_results(one, one->runs->server->data_path))
         return true;
@@ -285,7 +287,7 @@ static bool is_ready(struct analysing *one, const char *dataset, struct reply *r
     }
     if (!one->is_running)
         begin_analysis(one);
-    reply_analysing(reply, dataset, one);
+    reply_analyzing(reply, dataset, one);
     return false;
 }
 
@@ -293,7 +295,7 @@ char *fleet_run_results(struct fleet_runs *runs, const struct fleet_run *run, st
 {
     char *directory = NULL;
     pthread_mutex_lock(&runs->lock);
-    struct analysing *one = find_analysing(runs, run->path, run->name);
+    struct analyzing *one = find_analyzing(runs, run->path, run->name);
     if (is_ready(one, run->dataset, reply))
         directory = mem_copy_text(one->directory, strlen(one->directory));
     pthread_mutex_unlock(&runs->lock);

@@ -46,25 +46,28 @@ bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID
     return ok;
 }
 
-static char *favourite_path(const struct server *server, const char *name)
+/* British spelling: existing workspaces have files of this name. */
+#define FAVORITE_FILE "favourite"
+
+static char *favorite_path(const struct server *server, const char *name)
 {
-    return path_format("%s/notes/%s/favourite", server->data_path, name);
+    return path_format("%s/notes/%s/" FAVORITE_FILE, server->data_path, name);
 }
 
-bool notes_is_favourite(struct server *server, const char *name)
+bool notes_is_favorite(struct server *server, const char *name)
 {
-    char *path = favourite_path(server, name);
+    char *path = favorite_path(server, name);
     bool is_there = access(path, F_OK) == 0;
     mem_free(path);
     return is_there;
 }
 
-bool notes_set_favourite(struct server *server, const char *name, bool is_favourite,
-                         struct error *err)
+bool notes_set_favorite(struct server *server, const char *name, bool is_favorite,
+                        struct error *err)
 {
-    char *path = favourite_path(server, name), *folder = notes_folder(server, name);
+    char *path = favorite_path(server, name), *folder = notes_folder(server, name);
     bool ok = true;
-    if (is_favourite)
+    if (is_favorite)
         ok = make_directories(folder, err) && file_replace(path, TEXT(""), err);
     else if (unlink(path) != 0 && errno != ENOENT)
         ok = error_in_file(err, path, "cannot remove: %s", strerror(errno));

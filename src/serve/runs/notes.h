@@ -11,9 +11,9 @@
  * False if it cannot be stored. */
 enum { PROFILE_ID_SIZE = 17 };
 bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID_SIZE]);
-bool notes_is_favourite(struct server *server, const char *name);
-bool notes_set_favourite(struct server *server, const char *name, bool is_favourite,
-                         struct error *err);
+bool notes_is_favorite(struct server *server, const char *name);
+bool notes_set_favorite(struct server *server, const char *name, bool is_favorite,
+                        struct error *err);
 bool notes_rename(struct server *server, const char *name, const char *new_name, struct error *err);
 void notes_remove(struct server *server, const char *name);
 

@@ -30,7 +30,7 @@ struct opened {
 struct open_profiles {
     struct server *server;
     pthread_mutex_t lock;
-    pthread_cond_t freed; /* signalled when a query slot is released */
+    pthread_cond_t freed; /* signaled when a query slot is released */
     struct opened *opened;
     struct profile_query *queries;
     unsigned running[QUERY_KINDS], max_running[QUERY_KINDS], waiting;

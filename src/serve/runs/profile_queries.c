@@ -81,6 +81,8 @@ static void release_slot(struct open_profiles *open_profiles, enum query_kind ki
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
+/* Waits for a slot, then puts the query on the list whose deadlines and clients are polled. False
+ * with the reply set, and then profile_query_end must not be called. */
 bool profile_query_begin(struct profile_query *query, struct opened *opened,
                          struct request *request, enum query_kind kind, struct reply *reply)
 {
@@ -125,9 +127,9 @@ void profile_query_failed(struct profile_query *query, struct reply *reply, cons
     bool is_interrupted = strcmp(err->text, "interrupted") == 0;
     if (is_interrupted && atomic_load(&query->is_timed_out))
         reply_error(reply, MHD_HTTP_GATEWAY_TIMEOUT,
-                    "the query took more than %u s and was cancelled", query->limit_s);
+                    "the query took more than %u s and was canceled", query->limit_s);
     else if (is_interrupted)
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was canceled");
     else
         reply_unreadable(query->opened, reply, err);
 }

@@ -25,7 +25,7 @@ bool put_filled(struct run_query *query, struct json *json, const char *key, con
 /* The values of a row as members of an object. */
 void put_values(struct json *json, const struct sql_result *result, size_t row);
 
-/* The step that the third parameter names; false with the reply set if it is no number. */
+/* The step that the third parameter names; false with the reply set if it is not a number. */
 bool read_step(const struct request *request, struct reply *reply, uint64_t *step);
 
 #endif

@@ -79,7 +79,7 @@ void queries_tick(struct queries *queries)
     sql_child_end(spare);
 }
 
-static bool is_cancelled(void *context)
+static bool is_canceled(void *context)
 {
     return request_is_abandoned(context);
 }
@@ -99,7 +99,7 @@ static bool acquire_slot(struct request *request, struct reply *reply)
     if (queries->running >= MAX_QUERIES && queries->waiting < MAX_WAITING_QUERIES) {
         queries->waiting++;
         while (queries->running >= MAX_QUERIES && clock_monotonic_ms() < deadline &&
-               !is_cancelled(request))
+               !is_canceled(request))
             wait_for_slot(queries);
         queries->waiting--;
     }
@@ -138,7 +138,7 @@ static void reply_outcome(struct reply *reply, const struct opened *opened,
         reply_failure(reply, MHD_HTTP_GATEWAY_TIMEOUT, err);
         break;
     case SQL_STOPPED:
-        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was cancelled");
+        reply_error(reply, MHD_HTTP_SERVICE_UNAVAILABLE, "the query was canceled");
         break;
     }
 }
@@ -156,7 +156,7 @@ void query_reply(struct request *request, struct reply *reply, const struct open
     if (!acquire_slot(request, reply))
         return;
     enum sql_outcome outcome =
-        sql_task_run(&task, take_spare(queries), &reply->body, is_cancelled, request, &err);
+        sql_task_run(&task, take_spare(queries), &reply->body, is_canceled, request, &err);
     release_slot(queries);
     if (!atomic_load(&request->server->is_stopping))
         make_spare(queries);

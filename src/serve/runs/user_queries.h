@@ -14,7 +14,7 @@ void queries_destroy(struct queries *queries);
 void queries_tick(struct queries *queries);
 
 struct rows_format;
-/* Runs the query and replies with its result; cancelled when the client disconnects. */
+/* Runs the query and replies with its result; canceled when the client disconnects. */
 void query_reply(struct request *request, struct reply *reply, const struct opened *opened,
                  const char *query, const struct rows_format *format);
 

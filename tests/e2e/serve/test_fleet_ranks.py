@@ -148,7 +148,7 @@ def test_only_ranks_that_are_served_open(server, name, word):
 
 
 @pytest.mark.parametrize("method, path, body", [
-    ("PATCH", "", {"name": "mine"}), ("PATCH", "", {"favourite": True}), ("DELETE", "", None), ("POST", "/process", None),
+    ("PATCH", "", {"name": "mine"}), ("PATCH", "", {"favorite": True}), ("DELETE", "", None), ("POST", "/process", None),
     ("PUT", "/markers/a", []), ("DELETE", "/markers/a", None),
 ])
 def test_a_rank_is_not_changed(server, dataset, method, path, body):

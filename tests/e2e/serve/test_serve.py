@@ -129,7 +129,7 @@ def test_profiles_are_listed_with_what_is_known_about_them(server, sql):
     for name, form in (("gpt", "xplane"), ("tpu run", "xplane"), ("kineto", "kineto")):
         entry = listed[name]
         assert (entry["status"], entry["percent"], entry["reason"]) == ("ready", 100, None)
-        assert entry["format"] == form and entry["favourite"] is False
+        assert entry["format"] == form and entry["favorite"] is False
         [count] = sql(name, "SELECT count(*) AS n FROM SystemProfileEvents")
         assert entry["events"] == count["n"]
         assert entry == server.get(f"profiles/{urllib.parse.quote(name)}")
@@ -152,8 +152,8 @@ def test_a_profile_is_renamed_starred_and_deleted(kymo, server, data):
     server.ask("PUT", "profiles/old/markers/mine", [{"time": "1"}])
     number = server.get("profiles/old")["id"]
     assert re.fullmatch("[0-9a-f]{16}", number) and number != server.get("profiles/gpt")["id"]
-    changed = server.ask("PATCH", "profiles/old", {"name": "new", "favourite": True})
-    assert changed.status == 200 and changed.json["favourite"] and changed.json["name"] == "new"
+    changed = server.ask("PATCH", "profiles/old", {"name": "new", "favorite": True})
+    assert changed.status == 200 and changed.json["favorite"] and changed.json["name"] == "new"
     assert [entry["name"] for entry in server.get(f"profiles?id={number}")["profiles"]] == ["new"]
     kymo.ok("view", KINETO, "--data-path", data, "--display-name", "new", "--ingest-only", "--force")
     assert server.get("profiles/new")["id"] == number
@@ -163,7 +163,7 @@ def test_a_profile_is_renamed_starred_and_deleted(kymo, server, data):
     taken = server.ask("PATCH", "profiles/new", {"name": "gpt"})
     assert taken.status == 409 and "already" in taken.error
     assert server.ask("PATCH", "profiles/new", {"name": "a/b"}).status == 400
-    assert server.ask("PATCH", "profiles/new", {"favourite": False}).json["favourite"] is False
+    assert server.ask("PATCH", "profiles/new", {"favorite": False}).json["favorite"] is False
     assert server.ask("DELETE", "profiles/new").status == 204
     assert server.ask("GET", "profiles/new/tracks").status == 404
     assert server.ask("DELETE", "profiles/new").status == 404

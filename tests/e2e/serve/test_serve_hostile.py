@@ -72,7 +72,7 @@ def test_other_hosts_are_refused(server, host):
 def test_pages_from_elsewhere_change_nothing(server):
     own = f"http://localhost:{server.port}"
     for origin, good in ((own, True), (f"http://127.0.0.1:{server.port}", True), ("http://evil.example", False), ("null", False), (f"http://localhost:{server.port + 1000 & 0xFFFF}", False), (f"https://localhost:{server.port}", False), ("", False), (own + ".evil.example", False)):
-        answer = server.ask("PATCH", "profiles/gpt", {"favourite": False}, headers={"Origin": origin})
+        answer = server.ask("PATCH", "profiles/gpt", {"favorite": False}, headers={"Origin": origin})
         assert answer.status == (200 if good else 403), origin
         assert server.ask("GET", "profiles", headers={"Origin": origin}).status == 200
     assert "Access-Control-Allow-Origin" not in server.ask("GET", "profiles").headers

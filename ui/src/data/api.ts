@@ -73,7 +73,7 @@ export function getProfile(name: string): Promise<Profile> {
   return requestJson(profileUrl(name))
 }
 
-export function changeProfile(name: string, change: { name?: string; favourite?: boolean }): Promise<Profile> {
+export function changeProfile(name: string, change: { name?: string; favorite?: boolean }): Promise<Profile> {
   return requestJson(profileUrl(name), jsonBody('PATCH', change))
 }
 

@@ -72,8 +72,8 @@ class ProfileList {
     this.#timer = setTimeout(() => void this.refresh(), this.isUnreachable ? RETRY_MS : this.isBusy ? ACTIVE_POLL_MS : IDLE_POLL_MS)
   }
 
-  async setFavourite(profile: Profile, favourite: boolean): Promise<void> {
-    await this.#run(() => api.changeProfile(profile.name, { favourite }))
+  async setFavorite(profile: Profile, favorite: boolean): Promise<void> {
+    await this.#run(() => api.changeProfile(profile.name, { favorite }))
   }
 
   process(profile: Profile): Promise<boolean> {

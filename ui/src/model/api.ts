@@ -14,7 +14,7 @@ export interface Profile {
   duration_ns: number
   format: string | null
   dropped_warning?: string | null // the sentence about events that the capture dropped
-  favourite: boolean
+  favorite: boolean
 }
 
 export type TrackLevel = 'instance' | 'process' | 'source' | 'lane'

@@ -6,7 +6,7 @@ import { formatName, shortFormatName, readNames, sortProfiles, timeAgo, addRecen
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
     name, id: null, status: 'ready', percent: 100, reason: null, created: '2026-01-01T00:00:00Z', bytes: 1, events: 1, duration_ns: 1, format: null,
-    favourite: false, ...rest,
+    favorite: false, ...rest,
   }
 }
 

@@ -25,13 +25,13 @@ export function shortFormatName(format: string | null): string {
   return formatsOf(format).map((one) => FORMATS[one]?.[1] ?? one).join(' + ')
 }
 
-export const SORT_KEYS = ['favourite', 'name', 'status', 'format', 'events', 'duration', 'size', 'created'] as const
+export const SORT_KEYS = ['favorite', 'name', 'status', 'format', 'events', 'duration', 'size', 'created'] as const
 export type SortKey = (typeof SORT_KEYS)[number]
 
 const STATUS_ORDER = { processing: 0, uploaded: 1, failed: 2, ready: 3 }
 
 const sortValues: Record<SortKey, (profile: Profile) => string | number> = {
-  favourite: (profile) => (profile.favourite ? 0 : 1),
+  favorite: (profile) => (profile.favorite ? 0 : 1),
   name: (profile) => profile.name.toLowerCase(),
   status: (profile) => STATUS_ORDER[profile.status],
   format: (profile) => formatName(profile.format),
