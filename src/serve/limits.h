@@ -51,7 +51,7 @@ enum {
     GUESS_DELAY_MS = 500,
     MAX_DELAYED_GUESSES = 32, /* of all addresses; more are refused */
     MAX_GUESSERS = 1024,      /* tracked addresses */
-    KEPT_GUESSES = 8,         /* of an address: a page left open repeats one, which is no guess */
+    KEPT_GUESSES = 8,         /* of an address: a page left open repeats one, not a guess */
 };
 
 /* How often the server looks: for clients that are gone, time that is up, children that ended */

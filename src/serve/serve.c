@@ -50,6 +50,8 @@ static void put_url(struct output *out, const struct serve_options *options, uin
                   is_plain ? "localhost" : host, port);
 }
 
+/* Printed only once the sockets listen, as scripts wait for this line and then connect. A token
+ * goes behind '&' where the URL already has a query. */
 static void print_url(const struct serve_options *options, const struct listener *listeners,
                       const char *token)
 {
@@ -187,6 +189,8 @@ static void stop_listeners(struct server *server, struct listener listeners[2])
         pthread_join(thread, NULL);
 }
 
+/* Order matters on the way down: running analyses are told to end before the listeners stop, and
+ * what handlers use is destroyed only once no handler runs. */
 static bool run(struct server *server, struct listener listeners[2], const char *token,
                 struct error *err)
 {
@@ -218,6 +222,8 @@ static bool run(struct server *server, struct listener listeners[2], const char 
     return ok;
 }
 
+/* The main thread; returns after a stop signal or when starting fails. Ports are opened before
+ * anything else starts, so that a port in use is reported at once. */
 bool serve_run(const struct serve_options *options, struct error *err)
 {
     struct server server = {.options = options, .router = &router};

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Of rows that cannot be tested, what differs by less is no change. */
+/* Smaller differences of rows that cannot be tested do not count as changes. */
 #define MIN_UNTESTED_CHANGE 0.01
 
 const char *const significance_words[] = {
@@ -153,12 +153,15 @@ static const struct side_row *largest(const row_list *rows)
     return best;
 }
 
-/* Whether amounts are what is more than of the median rank. */
+/* Whether amounts are the excess over the median rank. */
 static bool is_excess(enum diff_kind kind)
 {
     return kind == DIFF_RANKS || kind == DIFF_MACHINES;
 }
 
+/* The row is named after B, the newer side, if B has it. Amounts of ranks and machines are
+ * excesses, which can be 0 or negative, so their ratio is relative to the time of A's median rank.
+ */
 static struct diff_row compare_group(struct diff *diff, const struct match_group *group)
 {
     const row_list *named = &group->rows[group->rows[SIDE_B].count > 0 ? SIDE_B : SIDE_A];
@@ -277,6 +280,8 @@ static double median_duration(const struct diff_side *side)
     return result;
 }
 
+/* Judging needs all rows, as p-values are corrected together; it precedes sorting, which depends on
+ * it. Pointers to rows, as in step, are taken only after the sort. */
 struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b)
 {
     struct diff *diff = mem_zeroed(1, sizeof *diff);

@@ -73,7 +73,7 @@ static bool has_parts(const struct diff_side *side)
     return true;
 }
 
-/* A part that is told, and the parts of steps that it is made of. */
+/* A part that is reported, and the parts of steps that it is made of. */
 struct told_part {
     const char *name, *rest;
     size_t first, count;

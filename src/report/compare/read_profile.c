@@ -65,7 +65,7 @@ static void take_devices(struct reading *reading, const struct sql_result *resul
     }
 }
 
-/* Steps that all have the same number, as none is recorded, are told apart by their order. */
+/* Steps that all have the same number, as none is recorded, are distinguished by their order. */
 static void number_steps(struct diff_side *side)
 {
     for (size_t i = 1; i < side->steps.count; i++)

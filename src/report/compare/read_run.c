@@ -62,6 +62,8 @@ static void take_run(struct reading *reading, const struct sql_result *result, s
     side->device_name = name.data ? mem_copy_text(name.data, name.size) : NULL;
 }
 
+/* Collectives are known only for steps that were matched over ranks; other steps mark that kind as
+ * unread, so that its absence does not count as 0. */
 static void take_step(struct reading *reading, const struct sql_result *result, size_t row,
                       enum diff_kind kind)
 {
@@ -160,7 +162,7 @@ static double mean_of(const struct diff_side *side, const char *name)
     return sum / (double)side->kept;
 }
 
-/* What of rows does not come from queries. */
+/* Fields of rows that do not come from queries. */
 static void complete_rows(struct diff_side *side)
 {
     double step_ns = mean_of(side, STEP_TIME);

@@ -98,7 +98,7 @@ void add_value(struct side_row *row, uint32_t step, double count, double amount)
 /* A figure of a step, which is a mean over devices already. */
 void add_step_row(struct diff_side *side, const char *name, uint32_t step, double ns);
 
-/* What rows of a kind are told apart by. */
+/* What distinguishes rows of a kind. */
 void put_row_key(struct output *key, enum diff_kind kind, struct text name, struct text layer,
                  struct text shape);
 /* Marks the steps to leave out. */

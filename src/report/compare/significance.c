@@ -77,7 +77,7 @@ static double beta_fraction(double a, double b, double x)
     return value;
 }
 
-/* The regularised incomplete beta function. */
+/* The regularized incomplete beta function. */
 static double incomplete_beta(double a, double b, double x)
 {
     if (x <= 0 || x >= 1)

@@ -99,7 +99,7 @@ static void put_name(struct output *out, const struct diff_row *row)
                     row->kind == DIFF_RANKS ? " (on another machine)" : " (communicators differ)");
 }
 
-/* --- what is told before the rows --- */
+/* --- before the rows --- */
 
 static void put_side(struct output *out, const char *letter, const struct diff_side *side)
 {
@@ -169,7 +169,7 @@ static void put_cause(struct table *table, const char *name, const struct diff_r
     output_discard(&text);
 }
 
-/* Below the nanosecond nothing is told. */
+/* Differences below a nanosecond are not shown. */
 static bool is_seen(double difference)
 {
     return fabs(difference) >= 1;
@@ -334,6 +334,7 @@ static void put_markdown_kind(const struct diff *diff, const struct diff_options
     }
 }
 
+/* The same order as the text report: the verdict comes before the details. */
 void diff_write_markdown(const struct diff *diff, const struct diff_options *options,
                          struct output *out)
 {

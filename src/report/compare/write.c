@@ -34,6 +34,8 @@ static struct text unit_of(const struct diff_row *row)
     return row->kind == DIFF_MEMORY ? TEXT("B") : TEXT("ns");
 }
 
+/* The one list of columns: JSON and CSV both pass their writers, so that they cannot drift apart.
+ * Scripts rely on names and order. */
 static void put_fields(const struct diff_row *row, put_text *text, put_number *number, void *writer)
 {
     const struct figures *a = &row->of[SIDE_A], *b = &row->of[SIDE_B];
@@ -146,6 +148,8 @@ static void put_step(struct json *json, const struct diff *diff)
     json_close(json, '}');
 }
 
+/* Rows, others and rest add up to the difference of the part; a part that no kind of rows explains
+ * has none of them. */
 static void put_contribution(struct json *json, const struct contribution *part)
 {
     json_open(json, '{');
@@ -196,6 +200,8 @@ static void put_rows(struct json *json, const struct diff *diff, const struct di
     json_close(json, '}');
 }
 
+/* Includes how the result was reached (test, correction, level), so that a script can judge it
+ * without knowing this version's defaults. */
 void diff_write_json(const struct diff *diff, const struct diff_options *options,
                      struct output *out)
 {
@@ -238,7 +244,7 @@ static void put_comma(struct csv *csv)
     csv->has_cells = true;
 }
 
-/* An empty text is nothing. */
+/* An empty text means no value. */
 static void put_csv_text(void *writer, const char *key, struct text value)
 {
     struct csv *csv = writer;

@@ -47,7 +47,7 @@ char *instance_of(const struct rank_found *found, int64_t rank)
                        : path_format("rank-%lld", (long long)rank);
 }
 
-/* Fails if the rank is there. */
+/* Fails if the rank already exists. */
 static bool check_absent(const char *dataset, const char *run, int64_t rank, struct error *err)
 {
     name_list instances = {0};
@@ -125,6 +125,8 @@ static bool publish(const char *dataset, const char *place, const char *staged, 
     return ok;
 }
 
+/* Called with the rank locked. The profile is made before the old one is removed, so that a failed
+ * import leaves the dataset as it was. */
 static bool add_locked(const struct rank_addition *addition, const struct rank_lock *lock,
                        const struct analysis *analysis, struct source *source, struct pool *pool,
                        struct error *err)

@@ -256,6 +256,8 @@ static void find_span(struct fit *fit)
     fit->half_span_ns = fit->count ? (last - first) / 2 : 0;
 }
 
+/* Rounds of iteratively reweighted least squares: later ones discount samples that do not fit. The
+ * one extra element avoids empty allocations. */
 void clocks_fit(const struct clock_sample *samples, size_t count, struct machine_clock *clocks,
                 size_t machines, double *reference_ns)
 {

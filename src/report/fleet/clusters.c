@@ -1,5 +1,5 @@
 /*
- * The stage LaneCluster: what lanes are told apart by, and their groups as a result.
+ * The stage LaneCluster: what distinguishes lanes, and their groups as a result.
  */
 #include "report/fleet/cluster.h"
 #include "report/fleet/heatmap.h"
@@ -58,6 +58,8 @@ static double put_features(const float *excess, size_t steps, float *features, s
     return known ? all / (double)known : 0;
 }
 
+/* Size and mean excess are of the group, repeated for each lane, so that readers need no second
+ * query. */
 static bool write_groups(struct fleet_analysis *analysis, const struct cluster_stage *stage,
                          const uint32_t *groups, const double *means, struct error *err)
 {

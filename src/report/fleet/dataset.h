@@ -3,9 +3,8 @@
  *
  *     D/_dataset.json                                              says that D is a dataset
  *     D/<Table>/run=<run>/instance=<instance>/rank=<rank>/part-0.parquet
- *     D/_profile/run=<run>/instance=<instance>/rank=<rank>/        everything that is not a table:
- * the timeline D/_staging/run=<run>/rank=<rank>/                            a rank that is being
- * added
+ *     D/_profile/run=<run>/instance=<instance>/rank=<rank>/        not a table: the timeline
+ *     D/_staging/run=<run>/rank=<rank>/                            a rank that is being added
  *
  * A rank is there when its file of the table Rank is: that is put in place last and removed first.
  * Who adds or removes a rank holds its lock, D/_staging/run=<run>/rank=<rank>.lock; what a process

@@ -60,7 +60,8 @@ static const struct stage {
     {QUERY(RankSummary)},
     {.name = "HeatMap",
      .make = stage_heatmap,
-     .purpose = "The measures of LaneStep as matrices, for pictures: " HEATMAP_FILE ", no table.",
+     .purpose =
+         "The measures of LaneStep as matrices, for pictures: " HEATMAP_FILE ", not a table.",
      .has_own_names = true},
     {.name = "LaneCluster",
      .make = stage_clusters,

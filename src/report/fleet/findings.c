@@ -61,6 +61,9 @@ struct finding *run_finding_add(struct run_findings *findings, enum finding_rule
 
 /* Collectives. */
 
+/* Columns are those of finding_slow_communicator.sql. The cost is the replay's (column 13) where
+ * there is one, which accounts for overlap; otherwise the excess of the transfers, an upper bound.
+ */
 static bool add_communicator(void *context, const struct sql_result *result, size_t row)
 {
     struct run_findings *findings = context;
@@ -292,6 +295,8 @@ static const char *const columns[][2] = {
 
 #define NS_PER_HOUR 3.6e12
 
+/* Sorted before: the row number is the rank of the finding. Hours assume that every lane waits for
+ * the cost in every step. */
 static bool write_findings(struct run_findings *findings, struct error *err)
 {
     struct values values;

@@ -119,6 +119,8 @@ static void put_tile(const struct heatmap_range *steps, const struct tile *tile,
     }
 }
 
+/* Called by several threads, each for rows of its own. Lanes are added tile by tile, so that sums
+ * stay in the cache however many steps there are. */
 static bool draw_row(void *context, size_t row, unsigned worker)
 {
     const struct drawing *drawing = context;

@@ -49,6 +49,8 @@ static void remove_leftovers(const char *dataset, const char *escaped_run, int64
     mem_free(directory);
 }
 
+/* Retries briefly: a process that cleans up may hold the lock for a moment, or remove the directory
+ * between creating it and locking (ENOENT). The holder removes what a killed process left. */
 bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run, int64_t rank,
                     struct error *err)
 {

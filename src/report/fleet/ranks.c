@@ -136,6 +136,8 @@ static bool check_ranks(struct run_files *files, const char *dataset, const char
     return true;
 }
 
+/* Only file names are read: they hold machine and rank, so that a run of thousands of ranks is
+ * listed without opening a file. Free with run_files_free, also on failure. */
 bool run_files_find(struct run_files *files, const char *dataset, const char *run,
                     struct error *err)
 {

@@ -201,6 +201,8 @@ static void add_nodes(struct replay *replay, const struct replay_event *events, 
     }
 }
 
+/* Copies what it keeps. NULL if events wait for each other in a circle: the replay without changes
+ * then does not reach all nodes. */
 struct replay *replay_create(const struct replay_lane *lanes, size_t lane_count,
                              const struct replay_event *events, size_t event_count,
                              size_t match_count)

@@ -294,6 +294,8 @@ static void put_name_or_null(struct values *values, const char *name)
         values_put_null(values);
 }
 
+/* Writes one row of WhatIf: means over the steps that the change applies to, and the worst error of
+ * replaying them unchanged, by which users can judge it. No row if no step applies. */
 static void try_change(struct replay_stage *stage, const struct change *change)
 {
     double before = 0, after = 0, error = 0;

@@ -270,6 +270,8 @@ static void put_time(struct output *out, const char *before, const struct sql_re
                   format_ps(fabs(row_number(result, row, column)) * 1000, text), after);
 }
 
+/* One row of report_summary.sql as sentences. What is unknown or 0 is left out rather than shown as
+ * 0, such as the world size of a complete run. */
 static bool put_summary(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;

@@ -190,6 +190,8 @@ bool spark_query(struct spark *spark, const char *name, const char *sql, const c
     return ask(spark, &json, &out, err);
 }
 
+/* Runs in the foreground with our own stdout and stderr, since Spark's messages are what explains a
+ * failure; hence the flush before it starts. */
 bool spark_add(const struct spark_addition *addition, struct error *err)
 {
     ARRAY(const char *) arguments = {0};

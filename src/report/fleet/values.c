@@ -158,6 +158,8 @@ void values_put_null(struct values *values)
     end_value(values);
 }
 
+/* SQL has no VALUES without rows: an empty table gets a row of NULLs that WHERE drops, which keeps
+ * its columns and types. Frees values in any case. */
 bool values_end(struct values *values, struct fleet_analysis *analysis, const char *name,
                 struct error *err)
 {

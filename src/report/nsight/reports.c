@@ -112,7 +112,7 @@ const struct report reports[] = {
     {.name = "hlo_op_sum",
      .title = "HLO Operation Summary",
      .about = "kernels, by HLO operation of XLA, with the line of the program",
-     .why = "no kernel has an HLO operation: this is no program of XLA, or its names are missing",
+     .why = "no kernel has an HLO operation: this is not an XLA program, or its names are missing",
      .sql = nsight_sql_hlo_op_sum},
 
     {.name = "framework_op_sum",

@@ -39,6 +39,7 @@ static void put_sums(struct output *out, const struct hlo_memory *memory)
                       100.0 * (double)(temporary - memory->peak_bytes) / (double)temporary);
 }
 
+/* The shape goes through memory, as both forms need it as one text: to quote it, or to pad it. */
 static void put_buffer(struct output *out, const struct hlo_module *module,
                        const struct hlo_memory *memory, const struct hlo_buffer *buffer,
                        bool as_csv)
@@ -179,6 +180,8 @@ static void put_near(struct output *out, const struct hlo_module *module,
             put_instruction(out, module, graph->nodes.items[edge->to].instruction, "  ");
 }
 
+/* Formats decide more than the form here: text without an operation is the whole module, and only
+ * the web page, which asks for JSON, starts near the root. */
 static bool write_graph(struct tool_run *run, const struct kept_module *kept, struct error *err)
 {
     const struct tool_options *options = run->options;

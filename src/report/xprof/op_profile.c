@@ -117,6 +117,8 @@ static enum node_kind kind_of(struct text name)
                                                   : KIND_INSTRUCTION;
 }
 
+/* Rows come parents first, numbered by position, so a parent is in the tree before it is linked.
+ * Totals of the whole tree are repeated in every row. */
 static void add_node(struct tree *tree, const struct sql_result *result, size_t row)
 {
     struct text parent = sql_value(result, row, NODE_PARENT);

@@ -43,7 +43,7 @@ struct tool_run {
     struct sql_connection *connection;
     const struct tool_options *options;
     struct present_tables *present;
-    char kind[16]; /* of the devices that the tables speak of; for XProf */
+    char kind[16]; /* of the devices that the tables are about; for XProf */
     bool has_gpus, has_tpus;
     struct output *out;
 };
@@ -67,8 +67,8 @@ struct xprof_tool {
 #define COLUMNS_OF(list) .columns = (list), .column_count = sizeof(list) / sizeof *(list)
 /* Why tools over DeviceOperation have nothing to show. */
 #define NO_OPERATIONS                                                                              \
-    "there are no operations of a device in the profile; one that an earlier version of kymo "     \
-    "made lacks them until `kymo view CAPTURE --force` has made it again"
+    "the profile has no operations of a device; if an earlier version of kymo made it, "           \
+    "`kymo view CAPTURE --force` adds them"
 #define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
 #define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL, NULL}
 #define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL, NULL}

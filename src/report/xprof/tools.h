@@ -10,9 +10,9 @@
 
 /* What graph_viewer answers with, in XProf's form. */
 enum tool_graph {
-    TOOL_GRAPH_NEAR,       /* operations near one, for Graphviz */
+    TOOL_GRAPH_NEAR,      /* operations near one, for Graphviz */
     TOOL_GRAPH_NEIGHBORS, /* names of those that one uses, and that use it, as JSON */
-    TOOL_GRAPH_PROTO,      /* the module's HloProto */
+    TOOL_GRAPH_PROTO,     /* the module's HloProto */
 };
 
 enum tool_format {

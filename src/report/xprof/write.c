@@ -104,6 +104,8 @@ static bool query_table(ask_function *ask, struct sql_result **result, struct to
     return ok;
 }
 
+/* The DataTable form of Google's charts, which XProf's page reads: keys and their order are fixed
+ * by it. */
 static void put_columns(struct json *json, const struct tool_run *run,
                         const struct tool_table *table)
 {
@@ -321,7 +323,7 @@ static bool write_tables(const struct xprof_tool *tool, struct tool_run *run, bo
     return ok;
 }
 
-/* What kind of devices the tables speak of. */
+/* What kind of devices the tables are about. */
 static bool find_kind(struct tool_run *run, struct error *err)
 {
     struct sql_result *result = NULL;

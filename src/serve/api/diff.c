@@ -99,7 +99,7 @@ static struct diff_side *read_side(struct request *request, struct reply *reply,
                              : read_profile(request, reply, subject);
 }
 
-/* Whether runs are analyzed; it is begun if need be, for both before one is read. */
+/* Whether runs are analyzed; missing analyses of both are started before either is read. */
 static bool are_ready(struct request *request, struct reply *reply)
 {
     for (size_t i = 0; i < 2 && request->subject[i].run.path; i++) {

@@ -329,6 +329,8 @@ struct flow_end {
 };
 typedef ARRAY(struct flow_end) flow_ends;
 
+/* Ids of runs and of other events overlap, hence the test of the table on both ends. Sets ok, and
+ * the reply on failure; the caller frees the list either way. */
 static flow_ends find_flows(struct event_details *details, bool causes)
 {
     flow_ends list = {0};
@@ -387,6 +389,8 @@ static void put_end(struct event_details *details, const struct sql_result *resu
     json_close(json, '}');
 }
 
+/* One query for all ends of a table rather than one for each. Returns early, with the SQL cleared,
+ * if the list has no end in this table or the profile lacks it. */
 static void add_flow_ends(struct event_details *details, const flow_ends *list, bool of_runs)
 {
     const char *table = table_schemas[of_runs ? TABLE_RUNS : TABLE_EVENTS].name;

@@ -89,6 +89,8 @@ static bool archive_add(struct archive *archive, const struct opened *opened, co
     return true;
 }
 
+/* MHD asks for ascending positions, so the current file only moves forward. A file that became
+ * shorter ends the response with an error: the header has already promised its size. */
 static ssize_t archive_read(void *context, uint64_t position, char *buffer, size_t size)
 {
     struct archive *archive = context;
@@ -280,6 +282,8 @@ static void send_file(struct reply *reply, const char *path, const struct tool_f
     reply->response = MHD_create_response_from_fd64((uint64_t)status.st_size, fd);
 }
 
+/* Holds a query slot while the child process writes, which bounds concurrent exports. The temporary
+ * folder is gone before the response is sent; its file lives on through the open descriptor. */
 static void export_for_tool(struct request *request, struct reply *reply, struct opened *opened,
                             const struct tool_format *format)
 {

@@ -68,6 +68,8 @@ static void put_event(struct json *json, const struct timeline *timeline, uint32
     json_close(json, '}');
 }
 
+/* One walk over the time of the event finds its parent, children and self time. If the timeline
+ * cannot be read, the keys are null or empty: the rest of the reply is still useful. */
 void put_family(struct json *json, struct timeline *timeline, uint32_t track, uint64_t id,
                 int64_t start_ps, int64_t end_ps)
 {

@@ -89,6 +89,8 @@ static void weigh(struct flame *flame)
     }
 }
 
+/* The heaviest nodes are sent if there are too many. A parent is at least as heavy as its children,
+ * so it comes first and its place in the response is known. */
 static void put_nodes(struct flame *flame, const struct timeline *timeline, struct reply *reply)
 {
     size_t count = flame->nodes.count - ROOT - 1;
@@ -130,7 +132,7 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
     for (size_t i = 0; ok && i < tracks->count && !flame->is_canceled; i++) {
         uint32_t track = tracks->items[i];
         if (track >= timeline_track_count(timeline))
-            ok = error_set(err, "there is no track %u", track);
+            ok = error_set(err, "track %u does not exist", track);
         else if (!timeline_track_at(timeline, track)->is_counter)
             ok = timeline_nest(timeline, track, from, to, lane_is_flat(timeline, track), &visitor,
                                err);
@@ -138,6 +140,8 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
     return ok;
 }
 
+/* Nodes up to ROOT are not sent: 0 stands for "none", ROOT for the whole. The walk ends early if
+ * the client disconnects. */
 void post_flame(struct request *request, struct reply *reply)
 {
     struct opened *opened = request->subject->opened;

@@ -62,6 +62,8 @@ static size_t count_sets(const char *folder)
     return count;
 }
 
+/* No folder means no sets: it is made when the first set is stored. Names are sorted, as the order
+ * of a directory is arbitrary. */
 void list_markers(struct request *request, struct reply *reply)
 {
     char *folder = sets_folder(request);
@@ -117,6 +119,8 @@ static bool is_json(struct text body)
     return ok && in.at == in.end && (value.kind == JSON_LIST || value.kind == JSON_OBJECT);
 }
 
+/* The server does not interpret the content, but rewrites it as compact JSON, so that what it
+ * serves later is valid. The number of sets is bounded, as clients choose their names. */
 void put_markers(struct request *request, struct reply *reply)
 {
     char *path = set_path(request, reply), *folder = sets_folder(request);

@@ -132,6 +132,8 @@ static bool is_known(struct server *server, const char *name, bool *is_there)
     return is_listed;
 }
 
+/* Everything is checked before anything changes. A rename comes first, so that the favorite is
+ * stored under the new name. */
 void patch_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;
@@ -166,6 +168,8 @@ void patch_profile(struct request *request, struct reply *reply)
     mem_free(new_name);
 }
 
+/* Jobs go first: one that runs would write the profile again. Notes go last, so that a failed
+ * removal keeps them. */
 void delete_profile(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* A dataset that cannot be read is left out: one damaged directory must not hide the others. */
 void list_fleet_runs(struct request *request, struct reply *reply)
 {
     dataset_names datasets = datasets_list(request->server);

@@ -37,7 +37,7 @@ static bool is_named(struct profile_query *query, struct reply *reply, const cha
     return is_found;
 }
 
-/* The text that was stored with the profile; false: there is none, or an error was replied. */
+/* The text stored with the profile; false if it has none or an error was sent. */
 static bool put_stored(struct profile_query *query, struct reply *reply, const char *file, bool *ok)
 {
     const char *table = table_schemas[TABLE_SOURCE_FILES].name;

@@ -47,6 +47,8 @@ static int by_key(const void *a, const void *b, void *context)
     return x != y ? (x > y) - (x < y) : (left > right) - (left < right);
 }
 
+/* Iterative, as the depth of the tree comes from the capture. The caller frees the result, which
+ * has every track that a root leads to exactly once. */
 static uint32_t *drawing_order(const struct timeline *timeline)
 {
     uint32_t count = timeline_track_count(timeline), placed = 0;
@@ -151,6 +153,7 @@ static void put_epoch(struct json *json, const char *directory)
     mem_free(path);
 }
 
+/* Tracks are sent in drawing order, so that clients need not sort; focus is where to look first. */
 void get_tracks(struct request *request, struct reply *reply)
 {
     struct opened *opened = request->subject->opened;
@@ -325,6 +328,9 @@ static void put_names(const struct render *render, struct output *out)
     }
 }
 
+/* The layout is that of docs/api.md. Sizes are known in advance, so each column is filled in place
+ * and 8-byte columns stay aligned; names follow, as only filling the rows tells which ones are
+ * needed. */
 static void write_render(struct render *render, struct output *out)
 {
     for (size_t i = 0; i < render->shares; i++) {

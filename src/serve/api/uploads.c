@@ -21,6 +21,8 @@ void post_upload(struct request *request, struct reply *reply)
     mem_free(job.name);
 }
 
+/* Failed jobs stay in the list with their reason until the client deletes them. The states are
+ * those of enum job_state, in its order. */
 void list_uploads(struct request *request, struct reply *reply)
 {
     static const char *const states[] = {"receiving", "uploaded", "processing", "failed"};
@@ -84,6 +86,8 @@ void put_file(struct request *request, struct reply *reply)
     upload_finish(request->sink, reply);
 }
 
+/* The client says when all files have arrived; only then does the queue see the job. From here on
+ * further files are refused. */
 void process_upload(struct request *request, struct reply *reply)
 {
     struct server *server = request->server;

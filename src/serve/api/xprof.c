@@ -22,6 +22,8 @@ static char *last_part(const char *path)
     return mem_copy_text(name, strlen(name));
 }
 
+/* Descending: runs are usually named by their time, so that the newest comes first. With a session
+ * path, runs are named by the last part of their path, as XProf does. */
 void plugin_runs(struct request *request, struct reply *reply)
 {
     const char *path = request_argument(request, "session_path");
@@ -143,6 +145,8 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+/* XProf offers "all hosts" for some tools and nothing else for others; both only where a run has
+ * several hosts. */
 void plugin_hosts(struct request *request, struct reply *reply)
 {
     static const char *const for_all[] = {"input_pipeline_analyzer", "framework_op_stats",
@@ -191,7 +195,8 @@ static bool check_arguments(const struct request *request, struct reply *reply)
     static const struct {
         const char *name, *words;
     } refused[] = {
-        {"view_memory_allocation_timeline", "there is no page of a module's memory over time"},
+        {"view_memory_allocation_timeline",
+         "a module's memory over time is not available as a page"},
         {"perfetto", "kymo view --output-format perfetto writes that"},
         {"names_only", "names of counters are those of the run"},
     };
@@ -286,6 +291,8 @@ static bool read_plugin_options(const struct request *request, struct reply *rep
 typedef bool tool_writer(const struct xprof_tool *tool, struct sql_connection *connection,
                          const struct tool_options *options, struct output *out, struct error *err);
 
+/* Arguments are checked before the run is processed, which may take minutes. Only a graph is not
+ * JSON or CSV, unless it is the list of neighbors. */
 static void answer(struct request *request, struct reply *reply, tool_writer *write,
                    const char *type)
 {

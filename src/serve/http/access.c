@@ -333,6 +333,8 @@ static void set_cookies(const struct access *access, struct request *request)
                         access->token);
 }
 
+/* A request is one guess however many tokens it carries: their hashes are chained, so that several
+ * cookies do not get around the rate limit. May block for the delay that guesses.h imposes. */
 static bool check_token(const struct access *access, struct request *request, bool is_data,
                         struct reply *reply)
 {

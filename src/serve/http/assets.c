@@ -90,6 +90,8 @@ static void put_content(const struct request *request, struct reply *reply,
     }
 }
 
+/* Unknown paths get index.html, since the UI routes pages itself; a path that names a file gets
+ * 404, so that a missing script is not answered with HTML. */
 void assets_reply(struct request *request, struct reply *reply)
 {
     char path[1024];

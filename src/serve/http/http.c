@@ -66,7 +66,7 @@ static void split_path(struct request *request, const char *end, char **out)
         while (at < end && *at != '/')
             at++;
         if (at == start && at == end)
-            return; /* a slash at the end says nothing */
+            return; /* a trailing slash is ignored */
         const char *segment = *out;
         if (request->segment_count == MAX_SEGMENTS) {
             request->problem = "the path is too deep";
@@ -280,7 +280,7 @@ static struct routing routing_of(const struct request *request)
     return (struct routing){router->routes, is_versioned ? router->count : 0, 2};
 }
 
-/* Whether the path is no page or file of the web UI. */
+/* Whether the path is neither a page nor a file of the web UI. */
 static bool is_data(const struct request *request)
 {
     return is_api(request) || routing_of(request).count > 0;
@@ -426,6 +426,8 @@ static void dispatch(struct http *http, struct request *request, struct reply *r
         assets_reply(request, reply);
 }
 
+/* MHD calls this several times for a request, on the connection's thread: with the headers, with
+ * each piece of the body, and with size 0 at its end, where the handler runs and may block. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *size, void **request_context)
@@ -476,6 +478,8 @@ static unsigned connection_limit(void)
                                                             : MAX_CONNECTIONS;
 }
 
+/* Takes over the socket if it succeeds. The limit has spare room above the one that clients.h
+ * enforces, so that a new connection is accepted while the one it displaces is still closing. */
 bool http_start(struct http **result, struct server *server, int socket, bool has_ui,
                 struct error *err)
 {

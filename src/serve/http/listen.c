@@ -77,6 +77,8 @@ static int try_port(union address *address, socklen_t size, uint16_t *port)
     return -1;
 }
 
+/* A default port may move to the next free one. A port the user named may not: links and tunnels
+ * point to it, so the error suggests a free one instead. */
 bool listen_on(const char *host, struct serve_port wanted, const char *option, uint16_t *port,
                int *fd, struct error *err)
 {

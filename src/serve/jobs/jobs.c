@@ -188,6 +188,8 @@ static void put_optional(struct json *json, const char *key, const char *text)
         json_put_text(json, key, text_of(text));
 }
 
+/* Replaces the file as a whole: other servers on the same workspace read it at any time. Progress
+ * is not in it, only what a restarted server needs. */
 static bool write_job(struct jobs *jobs, const struct job *job, struct error *err)
 {
     struct output out;
@@ -492,6 +494,8 @@ static bool acquire_lock(struct jobs *jobs)
     return jobs->lock_file >= 0;
 }
 
+/* The queue thread. It holds the lock except while it waits; other threads only set flags and wake
+ * it. On stop it terminates all children and reaps each of them before it returns. */
 static void *run_queue(void *context)
 {
     struct jobs *jobs = context;

@@ -233,6 +233,8 @@ static void close_upload(struct body_sink *sink)
     mem_free(upload);
 }
 
+/* Reserves quota before the first byte arrives; the returned sink owns the reservation, the file
+ * and both paths. NULL with the reply set if the upload is refused; nothing stays reserved then. */
 struct body_sink *upload_begin(struct server *server, const struct upload_place *place,
                                uint64_t announced, struct reply *reply)
 {

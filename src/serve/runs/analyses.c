@@ -185,7 +185,9 @@ static void note_progress(void *context, unsigned percent, const char *doing)
     pthread_mutex_unlock(&one->runs->lock);
 }
 
-static void *analyze(void *context)
+/* A thread per analysis; `turn` lets one at a time run, as it uses all cores. `lock` is taken only
+ * to store the outcome, so that requests are answered meanwhile. */
+static void *run_analysis(void *context)
 {
     struct analyzing *one = context;
     struct server *server = one->runs->server;
@@ -241,9 +243,9 @@ static void begin_analysis(struct analyzing *one)
     one->percent = 0;
     one->stage[0] = '\0';
     one->started_ms = clock_monotonic_ms();
-    one->is_running = one->has_thread = pthread_create(&one->thread, NULL, analyze, one) == 0;
+    one->is_running = one->has_thread = pthread_create(&one->thread, NULL, run_analysis, one) == 0;
     if (!one->has_thread)
-        one->reason = mem_copy_text("no thread could be started", 26);
+        one->reason = mem_copy_text("cannot create a thread", 22);
 }
 
 /* Call with the lock held. */

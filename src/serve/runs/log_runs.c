@@ -213,6 +213,8 @@ static void reply_queued(struct reply *reply, const char *name)
     json_close(&json, '}');
 }
 
+/* Idempotent: a job that is queued or running is left alone, a failed one is queued again, and a
+ * run without a job gets one that replaces its profile. */
 void run_process(struct server *server, const char *name, struct reply *reply)
 {
     struct error err;

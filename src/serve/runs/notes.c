@@ -46,9 +46,12 @@ bool notes_id(struct server *server, const char *name, char id[static PROFILE_ID
     return ok;
 }
 
+/* British spelling: existing workspaces have files of this name. */
+#define FAVORITE_FILE "favourite"
+
 static char *favorite_path(const struct server *server, const char *name)
 {
-    return path_format("%s/notes/%s/favourite", server->data_path, name);
+    return path_format("%s/notes/%s/" FAVORITE_FILE, server->data_path, name);
 }
 
 bool notes_is_favorite(struct server *server, const char *name)

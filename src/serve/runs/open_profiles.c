@@ -161,6 +161,8 @@ static struct opened *find_opened(struct open_profiles *open_profiles, const cha
     return found;
 }
 
+/* Owns directory and mark from here on, also if the profile is already open: then both are freed,
+ * and a directory of links, which only ranks have, is removed. */
 struct opened *opened_share(struct open_profiles *open_profiles, const char *name, char *directory,
                             char *mark, const struct stat *status)
 {

@@ -104,6 +104,8 @@ void profiles_cache_free(void)
     array_free(&cache);
 }
 
+/* Inode and mtime together detect a directory that was replaced. The lock is held while files are
+ * read, so that concurrent requests for a list do not all read them. */
 static void measure(struct profile_entry *entry, const char *directory, const struct stat *status)
 {
     pthread_mutex_lock(&cache_lock);
@@ -208,6 +210,8 @@ static int newest_first(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+/* Profiles, jobs and unprocessed runs of the same name become one entry; jobs come second, as they
+ * change the status of a profile that exists. The caller frees the list. */
 profile_entries profile_entries_find(struct server *server, const char *only)
 {
     profile_entries list = {0};

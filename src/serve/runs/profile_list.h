@@ -13,7 +13,7 @@ struct profile_entry {
     char id[PROFILE_ID_SIZE]; /* empty until it is processed */
     const char *status;       /* static string */
     char *reason, *format;
-    char *dropped; /* what is said of dropped events; NULL: nothing */
+    char *dropped; /* a note on dropped events, or NULL */
     unsigned percent;
     int64_t created_ms;
     uint64_t bytes, events;
@@ -28,7 +28,7 @@ void profile_entries_free(profile_entries *list);
 /* NULL if the list does not have it. */
 struct profile_entry *profile_entry_named(const profile_entries *list, const char *name);
 
-/* A rank of a dataset is in no list; its entry is made for it alone. Free with
+/* Ranks of datasets are not listed; each gets an entry of its own. Free with
  * profile_entry_free. */
 struct profile_entry rank_entry(const char *name, const struct opened *opened);
 void profile_entry_free(struct profile_entry *entry);

@@ -81,6 +81,8 @@ static void release_slot(struct open_profiles *open_profiles, enum query_kind ki
     pthread_mutex_unlock(&open_profiles->lock);
 }
 
+/* Waits for a slot, then puts the query on the list whose deadlines and clients are polled. False
+ * with the reply set, and then profile_query_end must not be called. */
 bool profile_query_begin(struct profile_query *query, struct opened *opened,
                          struct request *request, enum query_kind kind, struct reply *reply)
 {

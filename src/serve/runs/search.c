@@ -137,6 +137,8 @@ static char *read_value(char *at, struct text *value)
     return *at == '"' ? at + 1 : NULL;
 }
 
+/* Values are unquoted in place and point into the buffer, which must outlive the conditions. A word
+ * is a field only if a relation follows it directly. */
 static bool read_conditions(char *at, struct condition *conditions, size_t *count,
                             struct error *err)
 {
@@ -417,6 +419,8 @@ static void put_select(const struct plan *plan, bool has_self, struct output *sq
     output_write(sql, plan->where.data, plan->where.size);
 }
 
+/* Each event table gets its own SELECT. A field must be known to at least one of them: a table
+ * without it has no matches, but a field that no table has is a typo. */
 bool search_compile(const char *query, bool has_self, column_test *has, const void *context,
                     struct output *sql, struct error *err)
 {

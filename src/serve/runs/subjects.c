@@ -149,7 +149,7 @@ static bool open_profile(struct subject *subject, struct server *server, struct 
     return subject->opened != NULL;
 }
 
-/* If it is a rank, replies that it cannot be changed, or that there is none. */
+/* If it is a rank, replies that it cannot be changed, or that it does not exist. */
 static bool reply_if_rank(const struct server *server, const char *name, struct reply *reply)
 {
     struct served_rank rank;
@@ -200,7 +200,7 @@ static char *dataset_of_name(const struct server *server, const char *name)
 }
 
 /* Two profiles, or two runs: names that begin with that of a dataset. A rank is a profile. Both are
- * looked up before anything is read, so that a typing error costs no analysis. */
+ * looked up before anything is read, so that a typo costs no analysis. */
 static bool find_pair(struct request *request, struct reply *reply)
 {
     static const char *const arguments[] = {"a", "b"};

@@ -1,4 +1,4 @@
--- What operations of devices are told apart by, and which are collectives.
+-- What distinguishes operations of devices, and which are collectives.
 SELECT id,
     coalesce({last_of path=json_extract_string(attributes_json, '$.tf_op')}, display_name, name) AS name,
     {before_of path=json_extract_string(attributes_json, '$.tf_op')} AS layer,

@@ -1,2 +1,2 @@
--- What collectives are told apart by.
+-- What distinguishes collectives.
 communicator, operation, sender, receiver, sequence, step, occurrence

@@ -1,3 +1,3 @@
--- What calls of PyTorch's operators, of SystemProfileEvents, are told apart by.
+-- Columns of SystemProfileEvents that distinguish calls of PyTorch's operators.
 json_extract_string(extra_attributes_json, '$."Module Hierarchy"') AS layer,
     json_extract(extra_attributes_json, '$."Input Dims"')::VARCHAR AS shape

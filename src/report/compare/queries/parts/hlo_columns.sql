@@ -1,3 +1,3 @@
--- What operations of HloOperation are told apart by.
+-- Columns that distinguish operations of HloOperation.
 coalesce({last_of path=op_name}, opcode) AS name, {before_of path=op_name} AS layer,
     {without_layout shape=shape} AS shape
