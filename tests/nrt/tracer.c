@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #pragma GCC visibility push(default)
@@ -90,8 +91,12 @@ static void sync_point(int64_t *host, int64_t *device)
 
 static void push(int core, char *text)
 {
-    if (log_file >= 0)
-        dprintf(log_file, "%s\n", text); /* in one piece, even if another thread exits */
+    if (log_file >= 0) { /* in one piece, even if another thread exits: exit flushes all streams,
+                            dprintf's too */
+        struct iovec parts[] = {{text, strlen(text)}, {"\n", 1}};
+        if (writev(log_file, parts, 2) < 0)
+            abort();
+    }
     if (!is_running || !enabled[core]) {
         free(text);
         return;

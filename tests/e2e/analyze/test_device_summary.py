@@ -171,7 +171,7 @@ def test_every_metric_is_explained(kymo, summary):
 @pytest.mark.sanitized
 def test_recommendations_are_ranked_and_their_queries_answered(kymo, gpt, tmp_path):
     text = kymo.ok("recommend", "-n", gpt[0], "-s", gpt[1])
-    shares = [float(share) for share in re.findall(r"to gain, ([\d.]+) % of the time", text)]
+    shares = [float(share) for share in re.findall(r"can be gained, ([\d.]+) % of the time", text)]
     assert len(shares) > 3 and shares == sorted(shares, reverse=True)
     assert sum(float(share) for share in re.findall(r"\| ([\d.]+) % \|", text)) == pytest.approx(100, abs=1)
     kymo.ok("view", gpt[1], "--data-path", tmp_path, "--display-name", "gpt", "--ingest-only")
