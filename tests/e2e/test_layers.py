@@ -112,6 +112,15 @@ def test_formats_do_not_include_each_other():
     assert wrong == []
 
 
+def test_parts_of_the_server_include_each_other_in_one_direction():
+    order = ["http", "jobs", "runs", "api"]
+    pairs = [(path, target, path.split("/")[1], target.split("/")[1]) for path, _, target, _ in includes()
+             if path.startswith("serve/") and target.startswith("serve/")]
+    inside = [pair for pair in pairs if pair[2] in order and pair[3] in order]
+    assert len(inside) > 50
+    assert [pair[:2] for pair in inside if order.index(pair[3]) > order.index(pair[2])] == []
+
+
 def test_no_files_include_each_other_in_a_circle():
     """A source file and the header of its name count as one, but for a folder's public header: what is behind it includes it."""
     edges = {}
