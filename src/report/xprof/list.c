@@ -1,13 +1,11 @@
 /*
- * The list of tools, in XProf's order; Kymo's own are last.
+ * The list of tools (tools.def), and what is asked of each.
  */
 #include "report/xprof/tool.h"
 
 const struct xprof_tool *const xprof_tools[] = {
-    &overview_page,     &graph_viewer,    &op_profile,         &input_pipeline_analyzer,
-    &kernel_stats,      &memory_profile,  &memory_viewer,      &roofline_model,
-    &perf_counters,     &pod_viewer,      &framework_op_stats, &hlo_stats,
-    &inference_profile, &megascale_stats, &collective_stats,
+#define TOOL(name) &name,
+#include "report/xprof/tools.def"
 };
 const size_t xprof_tool_count = sizeof xprof_tools / sizeof *xprof_tools;
 

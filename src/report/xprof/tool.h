@@ -76,9 +76,8 @@ struct xprof_tool {
 #define ON(kind_, id, label, cell, forms, digits)                                                  \
     {id, label, cell, forms, digits, false, NULL, kind_}
 
-extern const struct xprof_tool kernel_stats, memory_profile, perf_counters, hlo_stats,
-    framework_op_stats, roofline_model, op_profile, overview_page, input_pipeline_analyzer,
-    pod_viewer, inference_profile, megascale_stats, collective_stats, memory_viewer, graph_viewer;
+#define TOOL(name) extern const struct xprof_tool name;
+#include "report/xprof/tools.def"
 
 /* The table of messages that XProf has at the end of most lists. */
 extern const struct tool_column diagnostics_columns[2];
