@@ -118,7 +118,8 @@ static void try_connection(const uint8_t *data, size_t size)
         connection_read(connection, now_ms);
         connection_tick(connection, now_ms * CONNECTION_MONITOR_MS);
         if (is_recording && now_ms % 2 == 0) {
-            struct recorded_profile recorded = {.fd = descriptor_keep(open_profile, NULL), .size = 7};
+            struct recorded_profile recorded = {.fd = descriptor_keep(open_profile, NULL),
+                                                .size = 7};
             connection_answer_recorded(&recorded, now_ms);
             is_recording = false;
         }

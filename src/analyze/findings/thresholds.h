@@ -1,7 +1,8 @@
 /*
  * All thresholds of findings, each with its reason. docs/findings.md lists them for users, and
  * tests/e2e/test_finding_rules.py holds the two against each other. What makes a rank late or a
- * collective slow is part of the results that the run's findings are made of: src/report/fleet/queries.
+ * collective slow is part of the results that the run's findings are made of:
+ * src/report/fleet/queries.
  */
 #ifndef KYMO_ANALYZE_FINDINGS_THRESHOLDS_H
 #define KYMO_ANALYZE_FINDINGS_THRESHOLDS_H

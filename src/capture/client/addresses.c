@@ -67,7 +67,8 @@ static bool read_port(const char *text, size_t size, unsigned *port)
     return size > 0 && size <= PORT_DIGITS && *port > 0 && *port <= MAX_PORT;
 }
 
-static bool read_address(struct remote_address *address, const char *text, size_t size, struct error *err)
+static bool read_address(struct remote_address *address, const char *text, size_t size,
+                         struct error *err)
 {
     bool is_literal = size > 0 && *text == '[';
     const char *host = text + is_literal, *end = text + size;
@@ -85,9 +86,9 @@ static bool read_address(struct remote_address *address, const char *text, size_
     if (!(is_literal ? is_ipv6(host, host_size) : is_name(host, host_size)))
         return error_set(err, "'%.*s' is not the name or address of a host", (int)host_size, host);
     *address = (struct remote_address){.given = mem_copy_text(text, size),
-                                .host = url_host(host, host_size, is_literal),
-                                .name = file_name(host, host_size, port),
-                                .port = port};
+                                       .host = url_host(host, host_size, is_literal),
+                                       .name = file_name(host, host_size, port),
+                                       .port = port};
     return true;
 }
 

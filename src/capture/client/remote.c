@@ -93,22 +93,22 @@ static bool call_profile(struct worker *worker, struct output *out, struct answe
     struct output message;
     uint64_t now_ns = (uint64_t)clock_wall_ms() * 1000000;
     struct remote_request request = {.settings = &session->settings,
-                              .duration_ms = session->options->duration_ms,
-                              .start_ns = session->start_ns > now_ns ? session->start_ns : 0,
-                              .repository = session->root,
-                              .session_id = session->run,
-                              .host_name = address->name};
+                                     .duration_ms = session->options->duration_ms,
+                                     .start_ns = session->start_ns > now_ns ? session->start_ns : 0,
+                                     .repository = session->root,
+                                     .session_id = session->run,
+                                     .host_name = address->name};
     output_memory(&message);
     request_put(&message, &request);
     answer_begin(answer, out, &session->total);
     struct remote_call call = {.host = address->host,
-                        .port = address->port,
-                        .method = "Profile",
-                        .message = &message,
-                        .timeout_ms = time_left_ms(session),
-                        .answer = answer,
-                        .is_over = is_past_grace,
-                        .context = session};
+                               .port = address->port,
+                               .method = "Profile",
+                               .message = &message,
+                               .timeout_ms = time_left_ms(session),
+                               .answer = answer,
+                               .is_over = is_past_grace,
+                               .context = session};
     atomic_store(&worker->is_calling, true);
     bool ok = call_run(&call, status, err);
     atomic_store(&worker->is_calling, false);
@@ -221,10 +221,10 @@ static void *terminate_host(void *context)
     output_memory(&message);
     terminate_put(&message, session->run);
     struct remote_call call = {.host = address->host,
-                        .port = address->port,
-                        .method = "Terminate",
-                        .message = &message,
-                        .timeout_ms = TERMINATE_MS};
+                               .port = address->port,
+                               .method = "Terminate",
+                               .message = &message,
+                               .timeout_ms = TERMINATE_MS};
     call_run(&call, &status, &ignored);
     output_discard(&message);
     return NULL;

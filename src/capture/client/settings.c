@@ -122,7 +122,8 @@ static bool put_advanced(struct remote_settings *settings, const char *key, cons
     return true;
 }
 
-static bool put_gpu(struct remote_settings *settings, size_t index, const char *value, struct error *err)
+static bool put_gpu(struct remote_settings *settings, size_t index, const char *value,
+                    struct error *err)
 {
     const struct gpu_option_key *key = &gpu_keys[index];
     struct gpu_options ignored = GPU_OPTIONS;
@@ -187,7 +188,8 @@ static bool set_advanced(struct remote_settings *settings, const char *key, cons
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 /* The keys that every server knows are checked here; all others belong to a device's tracer. */
-static bool set(struct remote_settings *settings, const char *key, const char *value, struct error *err)
+static bool set(struct remote_settings *settings, const char *key, const char *value,
+                struct error *err)
 {
     uint64_t delay = 0, most = 0;
     if (strcmp(key, "host_tracer_level") == 0)
@@ -258,11 +260,11 @@ bool settings_read(struct remote_settings *settings, const char *const *texts, s
                    struct error *err)
 {
     *settings = (struct remote_settings){.host_level = DEFAULT_HOST_LEVEL,
-                                  .device_level = DEFAULT_DEVICE_LEVEL,
-                                  .has_hlo = true,
-                                  .has_dataset_ops = true,
-                                  .max_bytes = UINT64_MAX,
-                                  .delay_ms = SETTINGS_NO_DELAY};
+                                         .device_level = DEFAULT_DEVICE_LEVEL,
+                                         .has_hlo = true,
+                                         .has_dataset_ops = true,
+                                         .max_bytes = UINT64_MAX,
+                                         .delay_ms = SETTINGS_NO_DELAY};
     output_memory(&settings->advanced);
     for (size_t i = 0; i < count; i++)
         if (!read_pairs(settings, texts[i], err)) {

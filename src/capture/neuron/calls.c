@@ -26,7 +26,7 @@
 #define RESULT_BOOL(name)    kymo_int(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 
 #define LOOK_UP(handle)                                                                            \
-    struct known_object found;                                                                           \
+    struct known_object found;                                                                     \
     found.core = NO_CORE;                                                                          \
     if (recorded)                                                                                  \
     objects_find(handle, &found)

@@ -38,7 +38,8 @@ void systrace_api_types(const struct systrace_api *api, uint64_t types[static EV
     if (!api->get_event_types || api->get_event_types(&names, &count) != NRT_SUCCESS || !names)
         return;
     for (size_t i = 0; i < count; i++) {
-        enum runtime_event type = names[i] ? event_type_find(names[i], strlen(names[i])) : EVENT_TYPES;
+        enum runtime_event type =
+            names[i] ? event_type_find(names[i], strlen(names[i])) : EVENT_TYPES;
         if (type != EVENT_TYPES)
             event_set_bit(types, type, true);
     }

@@ -83,8 +83,8 @@ static uint32_t process_track(struct layout *layout, struct chrome_process *proc
     return process->track;
 }
 
-static uint32_t add_source(struct layout *layout, const struct chrome_process *process, uint32_t parent,
-                           enum source_role role, uint32_t name)
+static uint32_t add_source(struct layout *layout, const struct chrome_process *process,
+                           uint32_t parent, enum source_role role, uint32_t name)
 {
     struct track *track = catalog_add_track(layout->catalog, parent, TRACK_SOURCE);
     track->name = name;
@@ -397,9 +397,9 @@ static void keep_facts(struct layout *layout)
     struct catalog *catalog = layout->catalog;
     if (layout->profile->args.count == 0 && layout->unused.size == 0)
         return;
-    struct chrome_process *process = layout->main_process
-                                  ? &layout->processes.items[layout->main_process]
-                                  : layout_process(layout, (struct chrome_id){.form = ID_NONE});
+    struct chrome_process *process =
+        layout->main_process ? &layout->processes.items[layout->main_process]
+                             : layout_process(layout, (struct chrome_id){.form = ID_NONE});
     uint32_t number = host_source(layout, process);
     arg_buffer args = {0};
     for (size_t i = 0; i < layout->profile->args.count; i++)

@@ -54,8 +54,8 @@ static void domain_steps(const struct fused_group *group, bool is_row, int64_t s
 
 /* Whether an access over the whole domain, or over its rows, walks a value of the group as the
  * group has it. */
-static bool is_in_place(const struct fused_group *group, const struct access *access, bool over_rows,
-                        bool value_is_row)
+static bool is_in_place(const struct fused_group *group, const struct access *access,
+                        bool over_rows, bool value_is_row)
 {
     struct access walk = access_squeezed(access);
     int64_t expected[IR_RANK];
@@ -112,7 +112,8 @@ static uint64_t row_limit(const struct lower *lower)
     return lower->emit.hardware->sbuf_bytes / ROW_SHARE;
 }
 
-static uint64_t group_rows(const struct lower *lower, const struct fused_group *group, uint32_t mask)
+static uint64_t group_rows(const struct lower *lower, const struct fused_group *group,
+                           uint32_t mask)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < group->nodes.count; i++)

@@ -9,7 +9,8 @@ enum { RESIDENT_SHARE = 3 }; /* fraction of SBUF */
 
 /* The partitions of a walk merged into one dimension, and whether the rest is one run of
  * elements. */
-static bool summarize(const struct transfer_walk *walk, uint32_t *rows, int64_t *row_step, uint32_t *columns)
+static bool summarize(const struct transfer_walk *walk, uint32_t *rows, int64_t *row_step,
+                      uint32_t *columns)
 {
     struct access parts = {0}, rest = {0};
     if (walk->rank > IR_RANK)

@@ -65,7 +65,8 @@ static void add_member(struct tiles *tiles, uint32_t index)
     *array_push(&tiles->members) = member;
 }
 
-static void store_member(struct tiles *tiles, const struct tile_member *member, const struct box *box)
+static void store_member(struct tiles *tiles, const struct tile_member *member,
+                         const struct box *box)
 {
     struct transfer transfer = {
         .dtype = member->tile.dtype,

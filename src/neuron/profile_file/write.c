@@ -70,12 +70,12 @@ static void write_block(struct ntff_writer *writer, uint8_t type, uint8_t unit)
     if (!block || block->count == 0)
         return;
     struct ntff_frame frame = {.kind = FRAME_NOTIFICATIONS,
-                          .type = type,
-                          .unit = unit,
-                          .count = block->count,
-                          .execution = writer->execution,
-                          .neff = writer->neff,
-                          .first_time = UINT64_MAX};
+                               .type = type,
+                               .unit = unit,
+                               .count = block->count,
+                               .execution = writer->execution,
+                               .neff = writer->neff,
+                               .first_time = UINT64_MAX};
     for (uint32_t i = 0; i < block->count; i++) {
         uint64_t time = block->items[i].time;
         frame.first_time = time < frame.first_time ? time : frame.first_time;
@@ -191,9 +191,9 @@ void ntff_end(struct ntff_writer *writer, const struct ntff_execution *execution
                                             execution->start_ns,    execution->end_ns,
                                             execution->start_ticks, execution->end_ticks};
     struct ntff_frame frame = {.kind = FRAME_EXECUTION,
-                          .payload_bytes = sizeof payload,
-                          .execution = execution->index,
-                          .neff = writer->neff};
+                               .payload_bytes = sizeof payload,
+                               .execution = execution->index,
+                               .neff = writer->neff};
     write_blocks(writer);
     memcpy(writer->buffer + sizeof frame, &payload, sizeof payload);
     write_frame(writer, &frame);
@@ -203,9 +203,9 @@ static void write_index(struct ntff_writer *writer)
 {
     struct ntff_trailer trailer = {.index_offset = writer->offset};
     struct ntff_frame frame = {.kind = FRAME_INDEX,
-                          .payload_bytes =
-                              (uint32_t)(writer->entries.count * sizeof(struct index_entry)),
-                          .count = (uint32_t)writer->entries.count};
+                               .payload_bytes =
+                                   (uint32_t)(writer->entries.count * sizeof(struct index_entry)),
+                               .count = (uint32_t)writer->entries.count};
     memcpy(trailer.magic, NTFF_TRAILER, NTFF_MAGIC_SIZE);
     frame.crc = frame_crc(&frame, writer->entries.items);
     write_bytes(writer, &frame, sizeof frame);

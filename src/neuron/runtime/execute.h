@@ -11,8 +11,8 @@
 /* A request for the COMPUTE queue of the model's core, which holds everything it needs; NULL:
  * *status says why. */
 struct runtime_request *execution_new(const nrt_model_t *model, const nrt_tensor_set_t *inputs,
-                              const nrt_tensor_set_t *outputs, uint32_t repeat, struct vnc **vnc,
-                              NRT_STATUS *status);
+                                      const nrt_tensor_set_t *outputs, uint32_t repeat,
+                                      struct vnc **vnc, NRT_STATUS *status);
 
 /* Before it is submitted: its end is reported to the callback below. */
 void execution_set_scheduled(struct runtime_request *request);

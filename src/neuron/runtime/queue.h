@@ -18,7 +18,7 @@ struct runtime_request {
     struct runtime_request *next;
     NRT_STATUS (*run)(struct runtime_request *request); /* on the queue's thread */
     void (*release)(struct runtime_request *request);   /* after completion; not if someone waits */
-    struct tracker *errors;                     /* a reference, or NULL */
+    struct tracker *errors;                             /* a reference, or NULL */
     uint64_t number;
     NRT_STATUS status;
     bool is_waited; /* queue_run waits and releases it */

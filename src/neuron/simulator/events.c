@@ -15,9 +15,9 @@ void events_push(struct event_queue *queue, uint64_t time, enum event_kind kind,
 {
     array_reserve(queue, queue->count + 1);
     struct core_event event = {.time = time,
-                          .order = queue->pushed++ << 16 | unit << 8 | kind,
-                          .number = number,
-                          .iteration = iteration};
+                               .order = queue->pushed++ << 16 | unit << 8 | kind,
+                               .number = number,
+                               .iteration = iteration};
     size_t at = queue->count++;
     for (; at > 0; at = (at - 1) / 2) {
         const struct core_event *parent = &queue->items[(at - 1) / 2];

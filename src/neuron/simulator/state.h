@@ -44,14 +44,14 @@ struct completion_queue {
 struct engine_state {
     const struct instruction *code;
     uint32_t count, pc;
-    uint32_t iteration;     /* branches taken backward */
-    uint64_t ready;         /* when it reached its instruction */
-    uint64_t waited;        /* ticks that its instruction waited for a semaphore */
-    bool is_waiting;        /* for a semaphore */
-    bool is_met;            /* the wait of its instruction is over */
-    uint64_t last_complete; /* of the instructions issued, except weight loads */
-    uint64_t all_complete;  /* of all of them */
-    struct core_extent written;  /* by the last instruction, until last_complete */
+    uint32_t iteration;         /* branches taken backward */
+    uint64_t ready;             /* when it reached its instruction */
+    uint64_t waited;            /* ticks that its instruction waited for a semaphore */
+    bool is_waiting;            /* for a semaphore */
+    bool is_met;                /* the wait of its instruction is over */
+    uint64_t last_complete;     /* of the instructions issued, except weight loads */
+    uint64_t all_complete;      /* of all of them */
+    struct core_extent written; /* by the last instruction, until last_complete */
     int64_t registers[REGISTERS];
     struct completion_queue completions[2]; /* of weight loads, of all others */
 };

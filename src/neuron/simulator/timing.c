@@ -133,10 +133,10 @@ struct core_extent operand_extent(const struct operand *operand)
     }
     int64_t bytes = dtype_bytes(operand->dtype);
     return (struct core_extent){.memory = operand->memory,
-                           .partition = operand->partition,
-                           .partitions = operand->partitions,
-                           .begin = (uint32_t)(operand->offset + low * bytes),
-                           .end = (uint32_t)(operand->offset + (high + 1) * bytes)};
+                                .partition = operand->partition,
+                                .partitions = operand->partitions,
+                                .begin = (uint32_t)(operand->offset + low * bytes),
+                                .end = (uint32_t)(operand->offset + (high + 1) * bytes)};
 }
 
 /* Contiguous pieces an end is made of. Partitions are never contiguous with each other. */

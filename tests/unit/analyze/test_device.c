@@ -5,8 +5,8 @@
  */
 #include "analyze/device/execution.h"
 
-#include "device_model.h"
 #include "../neuron/neuroncore_programs.h"
+#include "device_model.h"
 
 #include <time.h>
 

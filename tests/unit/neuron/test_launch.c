@@ -52,11 +52,11 @@ static void receive(void *context, uint32_t worker, const void *data, size_t siz
 static bool run(struct received *received, int mode, struct error *err)
 {
     const struct launch_options launch = {.workers = WORKERS,
-                                  .core_version = 2,
-                                  .logical_size = 1,
-                                  .work = work,
-                                  .receive = receive,
-                                  .context = received};
+                                          .core_version = 2,
+                                          .logical_size = 1,
+                                          .work = work,
+                                          .receive = receive,
+                                          .context = received};
     received->mode = mode;
     for (int i = 0; i < WORKERS; i++)
         output_memory(&received->bytes[i]);

@@ -384,9 +384,9 @@ TEST(what_is_behind_missing_bytes_is_found)
             bool is_hit = at < from ? memcmp(cut + at, bytes + at, blocks[i].bytes) != 0 : at < to;
             intact += is_hit ? 0 : blocks[i].count;
             if (i + 1 < count && blocks[i].neff != blocks[i + 1].neff)
-                has_neff =
-                    to <= blocks[i + 1].offset - sizeof(struct frame_neff) - sizeof(struct ntff_frame) ||
-                    from >= blocks[i + 1].offset;
+                has_neff = to <= blocks[i + 1].offset - sizeof(struct frame_neff) -
+                                     sizeof(struct ntff_frame) ||
+                           from >= blocks[i + 1].offset;
         }
         assert_int_equal(write(fd, cut, size - (to - from)), size - (to - from));
         struct ntff *ntff = ntff_open(path, &err);

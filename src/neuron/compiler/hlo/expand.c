@@ -28,7 +28,7 @@ uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, 
 }
 
 const struct expand_operation *expand_operation(const struct expand *expand,
-                                         const struct typed_instruction *at)
+                                                const struct typed_instruction *at)
 {
     if (at->operation < expand->operation_count)
         return &expand->operations[at->operation];

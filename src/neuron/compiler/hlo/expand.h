@@ -74,7 +74,7 @@ extern const uint32_t expand_operation_count;
 uint32_t expand_fail(struct expand *expand, const struct typed_instruction *at, const char *format,
                      ...) __attribute__((format(printf, 3, 4)));
 const struct expand_operation *expand_operation(const struct expand *expand,
-                                         const struct typed_instruction *at);
+                                                const struct typed_instruction *at);
 /* Evaluates the frame's computation; the results are in `memory`. */
 bool expand_computation(struct expand *expand, struct expand_frame *frame, const struct value *args,
                         struct value *result, struct arena *memory);

@@ -145,8 +145,8 @@ static bool split_dimensions(struct expand_rows *rows)
     return count <= INT32_MAX && size <= UINT32_MAX;
 }
 
-bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct expand_rows *rows,
-                  bool wants_inside)
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at,
+                  struct expand_rows *rows, bool wants_inside)
 {
     for (uint32_t i = 0; i < IR_RANK; i++)
         rows->index[i] = IR_NONE;

@@ -34,8 +34,8 @@ struct expand_rows {
  * that of the result or of the updates. */
 bool rows_read(struct pb_reader numbers, struct expand_rows *rows, uint32_t other_rank);
 /* Fails when the numbers do not fit together. */
-bool rows_prepare(struct expand *expand, const struct typed_instruction *at, struct expand_rows *rows,
-                  bool wants_inside);
+bool rows_prepare(struct expand *expand, const struct typed_instruction *at,
+                  struct expand_rows *rows, bool wants_inside);
 /* [rows, elements] */
 uint32_t rows_table(struct ir *ir, const struct expand_rows *rows, uint32_t table);
 uint32_t rows_back(struct ir *ir, const struct expand_rows *rows, uint32_t table);

@@ -91,9 +91,9 @@ static enum launch_result work(void *context, uint32_t index, struct error *err)
     const struct nccom_case *nccom = node->team->plan->nccom;
     uint32_t rank = node->first_rank + index;
     struct nccom_worker worker = {.team = node->team,
-                            .rank = rank,
-                            .report = &node->reports[rank],
-                            .times_us = node->times_us + rank * node->team->time_count};
+                                  .rank = rank,
+                                  .report = &node->reports[rank],
+                                  .times_us = node->times_us + rank * node->team->time_count};
     redirect(nccom);
     if (nccom->debug)
         setenv("NEURON_RT_LOG_LEVEL", "DEBUG", 0);
@@ -112,11 +112,11 @@ static bool run_node(void *context, uint32_t number, struct error *err)
     node.first_rank = number * workers;
     assert(node.team->core.hardware);
     const struct launch_options launch = {.workers = workers,
-                                  .core_version = node.team->core.hardware->version,
-                                  .logical_size = node.team->core.logical_size,
-                                  .is_foreign = nccom->library,
-                                  .work = work,
-                                  .context = &node};
+                                          .core_version = node.team->core.hardware->version,
+                                          .logical_size = node.team->core.logical_size,
+                                          .is_foreign = nccom->library,
+                                          .work = work,
+                                          .context = &node};
     return launch_run(&launch, err);
 }
 
@@ -128,8 +128,8 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool collect(const struct team *team, const struct nccom_report *reports, const double *times,
-                    struct nccom_result *results, struct error *err)
+static bool collect(const struct team *team, const struct nccom_report *reports,
+                    const double *times, struct nccom_result *results, struct error *err)
 {
     const struct nccom_case *nccom = team->plan->nccom;
     uint64_t first = 0;

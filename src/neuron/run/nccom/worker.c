@@ -52,8 +52,8 @@ static struct buffer buffer_at(const struct nccom_worker *worker, uint64_t index
     return buffer;
 }
 
-static bool allocate(struct nccom_worker *worker, nrt_tensor_set_t *set, const char *name, uint64_t size,
-                     nrt_tensor_t **tensor)
+static bool allocate(struct nccom_worker *worker, nrt_tensor_set_t *set, const char *name,
+                     uint64_t size, nrt_tensor_t **tensor)
 {
     const struct library *library = worker->library;
     return check(worker,
@@ -97,7 +97,8 @@ static bool make_buffers(struct nccom_worker *worker)
 
 /* ---- Checking ------------------------------------------------------------------------------ */
 
-static void save(const struct nccom_worker *worker, const char *what, const uint8_t *data, uint64_t size)
+static void save(const struct nccom_worker *worker, const char *what, const uint8_t *data,
+                 uint64_t size)
 {
     const char *log = worker->team->plan->nccom->log;
     size_t stem = strlen(log) - (text_ends(text_of(log), TEXT(".log")) ? 4 : 0);

@@ -28,7 +28,8 @@ static bool save(struct runner_worker *worker, const nrt_tensor_info_t *tensor, 
     return ok;
 }
 
-static bool compare(struct runner_worker *worker, uint64_t index, const uint8_t *data, uint64_t execution)
+static bool compare(struct runner_worker *worker, uint64_t index, const uint8_t *data,
+                    uint64_t execution)
 {
     const nrt_tensor_info_t *tensor = &worker->info->tensor_array[index];
     uint32_t crc = crc32_of(0, data, tensor->size);

@@ -110,10 +110,10 @@ static enum launch_result work(void *context, uint32_t index, struct error *err)
     struct runner_options options = *run->options;
     options.say = send_line;
     struct runner_worker worker = {.options = &options,
-                            .neff = run->neff,
-                            .index = index,
-                            .rank = options.worker_start + index,
-                            .worker_count = run->worker_count};
+                                   .neff = run->neff,
+                                   .index = index,
+                                   .rank = options.worker_start + index,
+                                   .worker_count = run->worker_count};
     bool ok = run_in_runtime(&worker);
     *err = worker.error;
     return ok ? LAUNCH_DONE : worker.gave_up ? LAUNCH_GAVE_UP : LAUNCH_FAILED;
@@ -145,12 +145,12 @@ static bool run_all(const struct runner_options *options, const struct file *nef
         return ok;
     }
     const struct launch_options launch = {.workers = here,
-                                  .core_version = needs.core_version,
-                                  .logical_size = needs.logical_size,
-                                  .is_foreign = options->library,
-                                  .work = work,
-                                  .receive = receive_line,
-                                  .context = &run};
+                                          .core_version = needs.core_version,
+                                          .logical_size = needs.logical_size,
+                                          .is_foreign = options->library,
+                                          .work = work,
+                                          .receive = receive_line,
+                                          .context = &run};
     return launch_run(&launch, err);
 }
 

@@ -114,7 +114,8 @@ bool address_other(int file, struct peer_address *address)
            from_socket(&storage, address);
 }
 
-static int make_socket(const struct peer_address *address, struct sockaddr_storage *to, socklen_t *size)
+static int make_socket(const struct peer_address *address, struct sockaddr_storage *to,
+                       socklen_t *size)
 {
     *size = to_socket(address, to);
     return socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

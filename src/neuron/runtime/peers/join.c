@@ -82,7 +82,7 @@ static void add_entries(const struct peers *peers, struct output *out)
 static bool refuse(const struct peers *peers, const struct link *link, enum refusal_reason reason)
 {
     const struct peer_refusal refusal = {.reason = (uint32_t)reason,
-                                    .rank_count = peers->options.rank_count};
+                                         .rank_count = peers->options.rank_count};
     link_send_now(link, MESSAGE_REFUSED, &refusal, sizeof refusal);
     return false;
 }
@@ -201,8 +201,8 @@ static void lose_ranks(struct peers *peers, const uint32_t *ranks, uint32_t coun
     peers->options.events.changed();
 }
 
-static void connect_to(struct peers *peers, const struct peer_address *address, const uint32_t *ranks,
-                       uint32_t count)
+static void connect_to(struct peers *peers, const struct peer_address *address,
+                       const uint32_t *ranks, uint32_t count)
 {
     int file = address_connect(address);
     if (file < 0) {

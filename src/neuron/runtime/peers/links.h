@@ -110,9 +110,9 @@ struct link {
     bool is_same_node;
     pthread_mutex_t send_lock;
     struct segment_mapping other; /* the other's segment */
-    bool reads;           /* the other reads ours; guarded by peers->lock as the next two */
-    struct places given;  /* places of ours that the other reads */
-    struct places done;   /* places of the other that are to be freed */
+    bool reads;                   /* the other reads ours; guarded by peers->lock as the next two */
+    struct places given;          /* places of ours that the other reads */
+    struct places done;           /* places of the other that are to be freed */
 };
 
 struct peers {
