@@ -37,8 +37,9 @@ function cleanUp(): void {
 
 process.on('exit', cleanUp)
 for (const event of ['SIGTERM', 'disconnect']) {
-  process.on(event, () => {
+  process.on(event, async () => {
     cleanUp()
+    await Promise.allSettled([...browsers.values()].map(async (browser) => (await browser).close()))
     process.kill(process.pid, 'SIGKILL')
   })
 }
