@@ -146,10 +146,6 @@ def test_no_files_include_each_other_in_a_circle():
 CIRCLES = {
     # The first event of a child of fork begins its capture, which prepares the lanes.
     frozenset({"capture/recorder/control.c", "capture/recorder/lane.c"}),
-    # The rules add to the list of findings, and the list calls the rules.
-    frozenset({"report/fleet/findings.c", "report/fleet/findings_stragglers.c"}),
-    frozenset({"analyze/profile/findings.c", "analyze/profile/findings_device.c", "analyze/profile/findings_facts.c", "analyze/profile/findings_idle.c",
-               "analyze/profile/findings_steps.c", "analyze/profile/findings_usage.c", "analyze/profile/incomplete.c"}),
 }
 # Sources for other processors or other builds.
 NOT_BUILT = {*(f"capture/recorder/clock_{name}.c" for name in ("arm", "other", "x86")), "neuron/program/compressed_none.c"}

@@ -29,36 +29,6 @@ static const char *fill_thresholds(struct run_findings *findings, const char *qu
     return text;
 }
 
-const char *run_finding_time(double ns, char text[static QUANTITY_SIZE])
-{
-    return format_ps(ns * 1000, text);
-}
-
-/* The columns of a row as a JSON object. */
-static const char *row_json(struct run_findings *findings, const struct sql_result *result,
-                            size_t row)
-{
-    struct output out;
-    struct json json;
-    output_memory(&out);
-    json_begin(&json, &out, false);
-    json_open(&json, '{');
-    row_put_members(result, row, &json);
-    json_close(&json, '}');
-    const char *text = arena_copy_text(&findings->findings.texts, out.data, out.size);
-    output_discard(&out);
-    return text;
-}
-
-struct finding *run_finding_add(struct run_findings *findings, enum finding_rule rule,
-                                const struct sql_result *result, size_t row)
-{
-    struct finding *finding = finding_add(findings, rule, 0, 0, "the steps");
-    finding->sql = findings->query;
-    finding->run.row = row_json(findings, result, row);
-    return finding;
-}
-
 /* Collectives. */
 
 /* Columns are those of finding_slow_communicator.sql. The cost is the replay's (column 13) where
