@@ -39,7 +39,7 @@ void __wrap_file_release(const struct file *file, const uint8_t *data, size_t si
 /* The offset of the checksums in an index file of this size; a multiple of 8. */
 static size_t body_size(size_t size)
 {
-    size_t rest = size - sizeof(struct ntff_trailer);
+    size_t rest = size - sizeof(struct trailer);
     size_t checksums = (rest / (PAGE_SIZE + sizeof(uint64_t)) + 1) * sizeof(uint64_t);
     return rest > checksums ? (rest - checksums) / 8 * 8 : 0;
 }
@@ -48,9 +48,9 @@ static size_t body_size(size_t size)
  * short. */
 static uint8_t *with_checksums(const uint8_t *data, size_t size, size_t *corrected_size)
 {
-    if (size < MAGIC_SIZE + sizeof(struct ntff_trailer))
+    if (size < MAGIC_SIZE + sizeof(struct trailer))
         return NULL;
-    struct ntff_trailer trailer;
+    struct trailer trailer;
     memcpy(&trailer, data + size - sizeof trailer, sizeof trailer);
     size_t body = body_size(size), pages = body / PAGE_SIZE + 1;
     if (body < MAGIC_SIZE)
@@ -67,7 +67,7 @@ static uint8_t *with_checksums(const uint8_t *data, size_t size, size_t *correct
         memcpy(file + body + page * sizeof sum, &sum, sizeof sum);
     }
     uint64_t own =
-        hash_content(&trailer, offsetof(struct ntff_trailer, checksum_of_checksums), CHECKSUM_SEED);
+        hash_content(&trailer, offsetof(struct trailer, checksum_of_checksums), CHECKSUM_SEED);
     trailer.checksum_of_checksums = hash_content(file + body, pages * sizeof(uint64_t), own);
     memcpy(trailer.magic, TIMELINE_TRAILER, MAGIC_SIZE);
     memcpy(file + *corrected_size - sizeof trailer, &trailer, sizeof trailer);
