@@ -313,7 +313,7 @@ TEST(an_operand_that_comes_later_is_refused)
         put(&module, (struct part){.opcode = "add", .type = F32, .sizes = "3", .operands = {2, 2}});
     put(&module, (struct part){.opcode = "parameter", .type = F32, .sizes = "3"});
     computation_end(&module, sum);
-    assert_refused(&module, "operand 0 is no earlier instruction");
+    assert_refused(&module, "operand 0 is not an earlier instruction");
 }
 
 TEST(other_files_are_not_taken_for_modules)

@@ -340,7 +340,7 @@ TEST(what_is_not_possible_is_refused_by_name_opcode_and_source)
         {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"n\"]}"), "takes floats, not int32"},
         {OPS("{\"name\":\"y\",\"op\":\"exp\",\"inputs\":[\"x\",\"x\"]}"),
          "it has 2 operands, not 1"},
-        {OPS("{\"name\":\"x\",\"op\":\"exp\",\"inputs\":[\"x\"]}"), "two values called \"x\""},
+        {OPS("{\"name\":\"x\",\"op\":\"exp\",\"inputs\":[\"x\"]}"), "two values are named \"x\""},
         {OPS("{\"name\":\"y\",\"op\":\"add\",\"inputs\":[\"x\",\"n\"]}"), "broadcast of"},
         {OPS("{\"name\":\"y\",\"op\":\"matmul\",\"inputs\":[\"x\",\"x\"]}"),
          "dimensions do not match"},

@@ -389,7 +389,7 @@ TEST(collectives_are_checked)
     variable->group_count = variable->group_size = 0;
     model.moves[2].target = 4;
     assert_false(program_check_ranks(&model.program, 4, &err));
-    assert_non_null(strstr(err.text, "there are only 4"));
+    assert_non_null(strstr(err.text, "beyond the 4 there are"));
     model_make(&model);
     assert_false(program_check_ranks(&model.program, 3, &err));
     assert_non_null(strstr(err.text, "rank 3 of 3"));

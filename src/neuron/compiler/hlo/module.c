@@ -19,7 +19,7 @@ static bool type_operands(struct typed_module *module, const struct hlo_instruct
     for (uint32_t i = 0; i < to->operand_count; i++) {
         if (from->operands[i] == HLO_NONE)
             return error_set(err,
-                             "instruction %.*s: operand %u is not an earlier instruction of its  "
+                             "instruction %.*s: operand %u is not an earlier instruction of its "
                              "computation",
                              (int)to->name.size, to->name.data, i);
         to->operands[i] = from->operands[i] - first;
@@ -53,7 +53,7 @@ static bool type_instruction(struct typed_module *module, const struct hlo_instr
         return fail_at(err, to->name, ": its shape is invalid");
     for (uint32_t i = 0; i < to->callee_count; i++)
         if (to->callees[i] == HLO_NONE)
-            return fail_at(err, to->name, "  calls a computation that does not exist");
+            return fail_at(err, to->name, " calls a computation that does not exist");
     return type_operands(module, from, to, err);
 }
 
