@@ -270,7 +270,7 @@ def _show(path: str) -> None:
     from kymo.profile import Profile
     page = Profile(path).serve()
     print(f"Open URL in browser: {page.url}", flush=True)
-    print("Press Ctrl+C to continue", flush=True)
+    print("ctrl-c to continue", flush=True)
     try:
         page.wait()
     except KeyboardInterrupt:

@@ -593,7 +593,7 @@ print("went on", flush=True)
         url = re.fullmatch(r"Open URL in browser: (http://localhost:\d+/profile/\S+\?token=\S+)\n", process.stdout.readline())[1]
         with urllib.request.urlopen(url) as page:
             assert page.status == 200
-        assert process.stdout.readline() == "Press Ctrl+C to continue\n"
+        assert process.stdout.readline() == "ctrl-c to continue\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "went on\n" and process.wait(timeout=30) == 0
     finally:
