@@ -39,7 +39,7 @@ test('the published examples', () => {
 test('transfers, collectives, registers and semaphores by the range', () => {
   expect(meanings('id=3 queue=qSyncIO0 descriptors=16 S[4]+=16@done')).toEqual([
     'Id: 3 (of the DMA block or collective that it starts)',
-    'DMA queue: qSyncIO0 (that takes the transfers)',
+    'DMA queue: qSyncIO0 (that performs the transfers)',
     'Descriptors: 16 (transfers of the block)',
     'Updates: semaphore 4 goes up by 16 when all of that is done',
   ])
