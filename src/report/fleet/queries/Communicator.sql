@@ -20,7 +20,7 @@ WITH places AS (
   GROUP BY m.communicator, m.operation, m.sender, m.receiver, m.bytes, m.group_size, p.machines
 ), usual AS (
   SELECT operation, bytes, group_size, machines, count(*) AS peers,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY transfer_ns) AS usual_ns
+    percentile_disc(0.5) WITHIN GROUP (ORDER BY transfer_ns) AS usual_ns
   FROM kinds
   WHERE complete > 0
   GROUP BY operation, bytes, group_size, machines
