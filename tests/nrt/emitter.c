@@ -82,7 +82,7 @@ static void random_event(uint64_t *seed)
 {
     static const char *const written[] = {"", "resnet", "a \\\"quoted\\\" name", "\\u00e9t\\u00e9"};
     static const char *const names[] = {"", "resnet", "a \"quoted\" name", "\xC3\xA9t\xC3\xA9"};
-    enum event_type type = (enum event_type)(chance(seed) % EVENT_PUBLISHED);
+    enum runtime_event type = (enum runtime_event)(chance(seed) % EVENT_PUBLISHED);
     uint32_t core = chance(seed) % 10 ? (uint32_t)(chance(seed) % 4) : TRACE_NO_CORE;
     enum trace_phase phase = (enum trace_phase)(chance(seed) % 3);
     uint64_t id = chance(seed) << 31 | chance(seed);

@@ -111,7 +111,7 @@ def test_a_run_is_prepared(server, logs):
     assert server.wait_for("run", "ready")
     assert server.get("/runs", session_path=logs / "b/plugins/profile/runb") == ["runb"]
     assert server.get("/run_tools", run="run", session_path=run) == server.get("/run_tools", run="run")
-    assert "no run of the log directory" in server.ask("GET", "/run_tools?run=run&session_path=/").error
+    assert "not a run in the log directory" in server.ask("GET", "/run_tools?run=run&session_path=/").error
     assert "runs are those of the log directory" in server.ask("GET", f"/runs?run_path={logs}").error
 
 
