@@ -311,7 +311,7 @@ def test_a_device_profile_without_a_device_is_said_to_be_missing(emitter, tmp_pa
     answers, errors = tell(emitter, "begin", "end", NEURON_RT_INSPECT_ENABLE="1",
                            NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path), NEURON_RT_INSPECT_DEVICE_PROFILE=mode)
     assert answers == ["NRT_SUCCESS"] * 2
-    assert len(errors.splitlines()) == said and errors.count("there is no device") == said
+    assert len(errors.splitlines()) == said and errors.count("no device executes models") == said
 
 
 # ---- Sessions ---------------------------------------------------------------------------------
