@@ -14,7 +14,7 @@ import time
 import pytest
 
 import xspace
-from conftest import DATA
+from conftest import DATA, ROOT
 
 MATMUL = DATA / "xplane" / "jax_matmul_h200.xplane.pb"
 TEXT = ["--output-format", "summary-text"]
@@ -482,3 +482,8 @@ def test_what_is_no_ntff_beside_a_neff_is_named(kymo, tmp_path):
                           (tmp_path / "missing", "No such file")):
         result = kymo.run("view", "-n", neff, "-s", path)
         assert result.returncode == 1 and str(path) in result.stderr and message in result.stderr
+
+
+def test_the_example_of_the_readme_is_what_the_program_prints(kymo):
+    listing = re.search(r"^\$ kymo view (\S+) .*--top 4\n(.*?)…$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert kymo.ok("view", ROOT / listing[1], "--top", "4", "--output-format", "summary-text").startswith(listing[2])
