@@ -103,10 +103,10 @@ struct command {
     int (*run)(int count, char **arguments);
 };
 
-extern const struct command command_capture, command_convert, command_diff, command_fleet,
-    command_info, command_inspect, command_nccom_test, command_neff, command_recommend,
-    command_recover, command_serve, command_show_session, command_sql, command_stats,
-    command_timeline, command_tool, command_view, command_xprof;
+extern const struct command command_capture, command_convert, command_diff, command_figures,
+    command_fleet, command_info, command_inspect, command_nccom_test, command_neff,
+    command_recommend, command_recover, command_serve, command_show_session, command_sql,
+    command_stats, command_timeline, command_tool, command_view, command_xprof;
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and

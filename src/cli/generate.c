@@ -3,6 +3,7 @@
  * The build calls it; completions call it for profile names.
  */
 #include "cli/cli.h"
+#include "report/figures/figures.h"
 #include "store/tables/store.h"
 
 #include <stdio.h>
@@ -29,6 +30,15 @@ static bool write_completion(const struct tool *tool, const char *path,
     return output_commit(&out, err);
 }
 
+static bool write_figures(const char *path, struct error *err)
+{
+    struct output out;
+    if (!output_open(&out, path, err))
+        return false;
+    figures_put_page(&out);
+    return output_commit(&out, err);
+}
+
 /* Not in the help: for the build, packagers and the completions themselves, which call it for
  * profile names. */
 int generate(const struct tool *tool, int count, char **arguments)
@@ -40,6 +50,8 @@ int generate(const struct tool *tool, int count, char **arguments)
         ok = manual_write(tool, where, &err);
     } else if (strcmp(what, "environment") == 0 && count <= 3) {
         ok = environment_write(where, &err);
+    } else if (strcmp(what, "figures") == 0 && count <= 3) {
+        ok = write_figures(where, &err);
     } else if (strcmp(what, "profiles") == 0 && count <= 3) {
         ok = print_profiles(where, &err);
     } else if (strcmp(what, "bash") == 0 && count <= 3) {
@@ -49,10 +61,11 @@ int generate(const struct tool *tool, int count, char **arguments)
     } else if (strcmp(what, "fish") == 0 && count <= 3) {
         ok = write_completion(tool, where, completion_fish, &err);
     } else {
-        fprintf(stderr,
-                "usage: %s --generate man DIR | bash|zsh|fish|environment [FILE] | profiles "
-                "[DIR]\n",
-                program_name());
+        fprintf(
+            stderr,
+            "usage: %s --generate man DIR | bash|zsh|fish|environment|figures [FILE] | profiles "
+            "[DIR]\n",
+            program_name());
         return EXIT_USAGE;
     }
     if (ok)

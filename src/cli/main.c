@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_inspect,    &command_view,    &command_serve, &command_info,    &command_sql,
-    &command_recommend,  &command_stats,   &command_tool,  &command_diff,    &command_timeline,
-    &command_convert,    &command_recover, &command_neff,  &command_capture, &command_show_session,
-    &command_nccom_test, &command_xprof,   &command_fleet};
+    &command_inspect,    &command_view,      &command_serve,    &command_info,
+    &command_sql,        &command_recommend, &command_stats,    &command_tool,
+    &command_figures,    &command_diff,      &command_timeline, &command_convert,
+    &command_recover,    &command_neff,      &command_capture,  &command_show_session,
+    &command_nccom_test, &command_xprof,     &command_fleet};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 /* Options instead of a command. */

@@ -95,6 +95,11 @@ static void put_operations(struct json *json, const ranked_list *list)
         json_open_row(json, '{');
         put_totals(json, entry);
         json_put_text(json, "program", entry->module);
+        json_key(json, "module_id");
+        if (entry->program == NO_INDEX)
+            json_null(json);
+        else
+            json_uint(json, entry->program);
         json_put_text(json, "kind", entry->category);
         json_put_text(json, "op_name", entry->op_name);
         json_put_text(json, "source_file", entry->file);
@@ -138,6 +143,7 @@ static void put_threads(struct json *json, const struct analysis *analysis)
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(analysis->catalog, thread->track));
         json_put_text(json, "host", host_of(analysis->catalog, thread->track));
+        json_put_uint(json, "track_id", thread->track);
         json_put_uint(json, "event_count", thread->events);
         json_put_double(json, "busy_ns", ns(thread->busy_ps));
         json_put_double(json, "busy_share", thread->busy_share);
@@ -155,6 +161,7 @@ static void put_counters(struct json *json, const struct analysis *analysis)
         json_open_row(json, '{');
         json_put_text(json, "name", catalog_track_label(analysis->catalog, counter->track));
         json_put_text(json, "host", host_of(analysis->catalog, counter->track));
+        json_put_uint(json, "track_id", counter->track);
         json_put_text(json, "label", text_of(counter->label));
         json_put_text(json, "unit", text_of(counter_unit_name(counter->unit)));
         json_put_uint(json, "samples", counter->samples);

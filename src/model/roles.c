@@ -62,6 +62,16 @@ static enum type_role role_of_name(struct text name)
     return TYPE_OTHER;
 }
 
+struct text type_role_name(enum type_role role)
+{
+    static const char *const names[] = {
+        [TYPE_OTHER] = "",         [TYPE_OPERATOR] = "operator", [TYPE_ANNOTATION] = "annotation",
+        [TYPE_MODULE] = "module",  [TYPE_STEP] = "step",         [TYPE_KERNEL] = "kernel",
+        [TYPE_COPY] = "copy",      [TYPE_SET] = "set",           [TYPE_PROFILER] = "profiler",
+        [TYPE_CAPTURE] = "capture"};
+    return text_of(names[role]);
+}
+
 uint8_t *roles_of_types(const struct catalog *catalog)
 {
     uint8_t *roles = mem_zeroed(catalog->types.count, sizeof *roles);

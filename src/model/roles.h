@@ -21,6 +21,9 @@ enum type_role {
                    */
 };
 
+/* "operator"; empty for TYPE_OTHER. */
+struct text type_role_name(enum type_role role);
+
 /* By event type; free with mem_free. */
 uint8_t *roles_of_types(const struct catalog *catalog);
 

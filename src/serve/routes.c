@@ -26,6 +26,8 @@ static const struct route routes[] = {
     {"POST", "profiles/*/sql", SUBJECT_PROFILE, post_sql, MEDIUM_BODY, NULL},
     {"GET", "tools", NO_SUBJECT, list_tools, 0, NULL},
     {"GET", "profiles/*/tools/*", SUBJECT_PROFILE, get_tool, 0, NULL},
+    {"GET", "figures", NO_SUBJECT, list_figures, 0, NULL},
+    {"GET", "profiles/*/figures/*", SUBJECT_PROFILE, get_figures_query, 0, NULL},
     {"GET", "diff", SUBJECT_PAIR, get_diff, 0, NULL},
     {"GET", "runs", NO_SUBJECT, list_fleet_runs, 0, NULL},
     {"GET", "runs/*/*", SUBJECT_RUN, get_fleet_run, 0, NULL},

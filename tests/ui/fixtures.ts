@@ -26,20 +26,19 @@ export type CaptureName = keyof typeof CAPTURES
 /** The program that makes datasets of synthetic runs. */
 export const GENERATOR = process.env.GEN_RUN ?? join(ROOT, 'build/release/unit/gen-run')
 
-// What is left to the end of this process. The runner ends it by a signal, and process.exit throws here: it is the runner's.
+// What is left to the end of this process. The runner ends it by a signal, or dies itself; process.exit throws here, as it is the
+// runner's. Nothing is awaited then: without its runner this process never gets back to its event loop. Playwright kills its browsers
+// on 'exit', as we do our servers.
 const processes = new Set<ChildProcess>()
 const folders = new Set<string>()
 
-function cleanUp(): void {
+process.on('exit', () => {
   for (const one of processes) one.kill()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-}
-
-process.on('exit', cleanUp)
+})
 for (const event of ['SIGTERM', 'disconnect']) {
-  process.on(event, async () => {
-    cleanUp()
-    await Promise.allSettled([...browsers.values()].map(async (browser) => (await browser).close()))
+  process.on(event, () => {
+    process.emit('exit', 1)
     process.kill(process.pid, 'SIGKILL')
   })
 }

@@ -172,6 +172,7 @@ struct ranked {
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
+    uint32_t program; /* in the catalog, of operations that kernels belong to; or NO_INDEX */
     uint64_t kernels;
 };
 

@@ -92,7 +92,7 @@ static void rank(struct ranked *items, size_t count)
     sort_items(items, count, sizeof *items, by_self_time, NULL);
 }
 
-/* Types of equal name on several devices or threads are merged. */
+/* Types that are shown by the same name are merged, also of several devices or threads. */
 static void rank_types(const struct analysis *analysis, const struct totals *totals,
                        ranked_list *list)
 {
@@ -101,7 +101,8 @@ static void rank_types(const struct analysis *analysis, const struct totals *tot
     for (uint32_t type = 0; type < catalog->types.count; type++) {
         if (totals[type].count == 0)
             continue;
-        uint32_t name = catalog->types.items[type].name;
+        const struct event_type *event_type = &catalog->types.items[type];
+        uint32_t name = event_type->display_name ? event_type->display_name : event_type->name;
         uint32_t at = idmap_get(&by_name, name);
         if (at == IDMAP_NONE) {
             at = (uint32_t)list->count;
@@ -161,6 +162,7 @@ static void add_recorded_operations(const struct analysis *analysis, const struc
         struct ranked entry = {.name = catalog_type_label(catalog, type),
                                .device_class = analysis->device_class[type],
                                .totals = totals[type],
+                               .program = NO_INDEX,
                                .module = program_name(catalog, &programs, type),
                                .category = type_text(catalog, type, TEXT("hlo_category")),
                                .op_name = type_text(catalog, type, TEXT("tf_op"))};
@@ -189,6 +191,7 @@ static void add_derived_operations(const struct catalog *catalog, const operatio
         *entry = (struct ranked){.name = catalog_text(catalog, operation->name),
                                  .totals = operation->totals,
                                  .module = catalog_text(catalog, operation->module),
+                                 .program = operation->program,
                                  .kernels = operation->kernels};
         if (operation->program == NO_INDEX || operation->operation == NO_INDEX)
             continue; /* its HLO is not in the capture */

@@ -42,6 +42,44 @@ const char *tool_table(const struct xprof_tool *tool, size_t i)
     return NULL;
 }
 
+static const struct tool_table *find_table(const struct xprof_tool *tool, const char *name)
+{
+    for (size_t i = 0; i < tool->table_count; i++)
+        if (strcmp(tool->tables[i].name, name) == 0)
+            return &tool->tables[i];
+    return NULL;
+}
+
+static bool is_before(const struct tool_table *table, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcmp(table->columns[i].id, table->columns[at].id) == 0 &&
+            (table->columns[i].forms & FOR_USERS))
+            return true;
+    return false;
+}
+
+const char *tool_figure(const struct xprof_tool *tool, const char *name, size_t i,
+                        const char **label)
+{
+    const struct tool_table *table = find_table(tool, name);
+    for (size_t at = 0; table && at < table->column_count; at++) {
+        const struct tool_column *column = &table->columns[at];
+        if (column->cell != CELL_NUMBER || !(column->forms & FOR_USERS) || is_before(table, at))
+            continue;
+        *label = column->label;
+        if (i-- == 0)
+            return column->id;
+    }
+    return NULL;
+}
+
+const char *tool_table_query(const struct xprof_tool *tool, const char *name)
+{
+    const struct tool_table *table = find_table(tool, name);
+    return table ? table->sql : NULL;
+}
+
 bool tool_heeds(const struct xprof_tool *tool, enum tool_option option)
 {
     return (tool->options & option) != 0;

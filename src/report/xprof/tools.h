@@ -69,6 +69,12 @@ bool tool_heeds(const struct xprof_tool *tool, enum tool_option option);
 /* Names of its tables for scripts, the i-th; NULL after the last. */
 const char *tool_table(const struct xprof_tool *tool, size_t i);
 
+/* Columns of a table that are numbers, the i-th, with what it is called; NULL after the last. */
+const char *tool_figure(const struct xprof_tool *tool, const char *table, size_t i,
+                        const char **label);
+/* The query of a table over the relations; NULL if there is no such table. */
+const char *tool_table_query(const struct xprof_tool *tool, const char *table);
+
 /* Writes a tool. */
 bool tool_write(const struct xprof_tool *tool, struct sql_connection *connection,
                 const struct tool_options *options, struct output *out, struct error *err);

@@ -209,12 +209,17 @@ bool make_tracks(struct profile_maker *maker, struct error *err)
 bool make_event_types(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_EVENT_TYPES, err);
+    const uint8_t *roles = maker->analysis->type_roles;
     for (size_t i = 0; i < filler.catalog->types.count && fill_continue(&filler); i++) {
         const struct event_type *type = &filler.catalog->types.items[i];
         rows_int(&filler.rows, TYPE_ID, (int64_t)i);
         rows_name(&filler.rows, TYPE_NAME, type->name);
         fill_string(&filler, TYPE_DISPLAY_NAME, type->display_name);
         fill_args(&filler, TYPE_ATTRIBUTES, &type->args);
+        if (roles[i] == TYPE_OTHER)
+            rows_nulls(&filler.rows, TYPE_KIND, 1);
+        else
+            fill_word(&filler, TYPE_KIND, type_role_name((enum type_role)roles[i]));
     }
     return fill_end(&filler);
 }

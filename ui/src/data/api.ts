@@ -5,6 +5,7 @@ import type {
 } from '../model/api'
 import type { CaptureRequest } from '../model/captures'
 import type { Diff } from '../model/diff'
+import type { FigureGroup } from '../model/figures'
 import type { StepLanes } from '../model/rankTimelines'
 import type { RunName, RunProgress, RunReport, RunShape, StepAnswer } from '../model/run'
 import { toDigits, type Span } from '../model/time'
@@ -148,6 +149,15 @@ export function runSql(name: string, query: string, limit = 10_000, signal?: Abo
 
 export async function runSqlCsv(name: string, query: string, limit = 1_000_000): Promise<Blob> {
   return (await request(profileUrl(name, '/sql'), jsonBody('POST', { query, limit, format: 'csv' }))).blob()
+}
+
+export async function listFigures(): Promise<FigureGroup[]> {
+  return (await requestJson<{ groups: FigureGroup[] }>(`${BASE}/figures`)).groups
+}
+
+/** The query that gives the figures of a group. */
+export async function getFiguresQuery(name: string, group: string): Promise<string> {
+  return (await requestJson<{ query: string }>(profileUrl(name, `/figures/${encodeURIComponent(group)}`))).query
 }
 
 export async function listTools(): Promise<ToolInfo[]> {

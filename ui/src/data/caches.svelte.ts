@@ -3,6 +3,7 @@ import {
   copies, deviceTable, kernels, layerInstructions, layers, modules, operations, sbufPartitions, scratchpad, steps,
 } from './cachedQueries.svelte'
 import { deviceSummary } from './deviceSummary.svelte'
+import { figures } from './figures.svelte'
 import { ranks } from './ranks.svelte'
 import { schema } from './schema.svelte'
 import { openFile, sources } from './source.svelte'
@@ -11,6 +12,6 @@ import { toolAnswers } from './tools.svelte'
 export function clearCaches(): void {
   for (const store of [
     schema, modules, operations, kernels, copies, steps, layers, layerInstructions, deviceTable, sbufPartitions, scratchpad, ranks, deviceSummary, sources, openFile,
-    toolAnswers,
+    toolAnswers, figures,
   ]) store.clear()
 }

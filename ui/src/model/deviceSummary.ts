@@ -1,4 +1,5 @@
 // The summary of a device profile: its metrics as bars, shares and facts. Metrics that a profile lacks are left out.
+import { figure, type Figure, type Words } from './figures'
 import { formatBytes, formatCount, formatFlops, formatNumber, formatShare } from './numbers'
 import { formatNs } from './time'
 
@@ -7,8 +8,8 @@ export type Metrics = Record<string, unknown>
 export interface Amount {
   name: string
   share: number // 0 to 1
-  value: string
-  note?: string
+  value: Words
+  note?: Words
 }
 
 function number(metrics: Metrics, name: string): number | null {
@@ -17,6 +18,11 @@ function number(metrics: Metrics, name: string): number | null {
 }
 
 const seconds = (value: number) => formatNs(value * 1e9)
+
+/** A metric as a figure of the table Summary. */
+function metric(metrics: Metrics, name: string, text: string): Figure {
+  return figure(`table.Summary.${name}`, text, typeof metrics.rank === 'number' ? { rank: metrics.rank } : undefined)
+}
 
 const UNITS: [string, string][] = [
   ['Tensor', 'tensor_engine'], ['Vector', 'vector_engine'], ['Scalar', 'scalar_engine'], ['GpSimd', 'gpsimd_engine'], ['Sync', 'sync_engine'],
@@ -29,21 +35,28 @@ export function activeShares(metrics: Metrics): Amount[] {
     const share = number(metrics, `${prefix}_active_time_percent`)
     const time = number(metrics, `${prefix}_active_time`)
     if (share === null || time === null || (prefix === 'cc_op' && time === 0)) return []
-    const count = number(metrics, prefix === 'dma' ? 'dma_transfer_count' : prefix === 'cc_op' ? 'cc_op_count' : `${prefix}_instruction_count`)
+    const counted = prefix === 'dma' ? 'dma_transfer_count' : prefix === 'cc_op' ? 'cc_op_count' : `${prefix}_instruction_count`
+    const count = number(metrics, counted)
     const noun = (prefix === 'dma' ? 'transfer' : prefix === 'cc_op' ? 'collective' : 'instruction') + (count === 1 ? '' : 's')
-    return [{ name, share, value: `${formatShare(share)} · ${seconds(time)}`, note: count === null ? undefined : `${formatCount(count)} ${noun}` }]
+    return [{
+      name, share, note: count === null ? undefined : [metric(metrics, counted, formatCount(count)), ` ${noun}`],
+      value: [metric(metrics, `${prefix}_active_time_percent`, formatShare(share)), ' · ', metric(metrics, `${prefix}_active_time`, seconds(time))],
+    }]
   })
 }
 
 /** Use of the Tensor engine and of HBM, as shares of what the hardware could do. */
 export function utilization(metrics: Metrics): Amount[] {
   const found: Amount[] = []
-  const add = (name: string, key: string, note?: string) => {
+  const add = (name: string, key: string, note?: Words) => {
     const share = number(metrics, key)
-    if (share !== null) found.push({ name, share, value: formatShare(share), note })
+    if (share !== null) found.push({ name, share, value: [metric(metrics, key, formatShare(share))], note })
   }
   const limit = number(metrics, 'mfu_max_achievable_estimated_percent')
-  const limitNote = limit === null ? undefined : limit >= 1 ? 'HBM bandwidth is not a limit' : `HBM bandwidth allows ${formatShare(limit)}`
+  const limitNote: Words | undefined =
+    limit === null ? undefined
+    : limit >= 1 ? 'HBM bandwidth is not a limit'
+    : ['HBM bandwidth allows ', metric(metrics, 'mfu_max_achievable_estimated_percent', formatShare(limit))]
   add('MFU: operations the model needs', 'mfu_estimated_percent', limitNote)
   add('MFU by instructions, without transposes', 'mfu_inst_estimated_percent')
   add('HFU: operations the Tensor engine did', 'hfu_estimated_percent')
@@ -58,7 +71,7 @@ export function flops(metrics: Metrics): Amount[] {
   const rows: [string, string][] = [['Model', 'model_flops'], ['Tensor engine', 'hardware_flops'], ['of which transposes', 'transpose_flops']]
   return rows.flatMap(([name, key]) => {
     const value = number(metrics, key)
-    return value === null ? [] : [{ name, share: value / all, value: `${formatFlops(value)} · ${formatShare(value / all)}` }]
+    return value === null ? [] : [{ name, share: value / all, value: [metric(metrics, key, formatFlops(value))] }]
   })
 }
 
@@ -114,8 +127,8 @@ export function criticalPath(parts: readonly PathPart[]): Amount[] {
 }
 
 /** The first figures to see. */
-export function headlines(metrics: Metrics): [string, string][] {
-  const facts: [string, string | null][] = [
+export function headlines(metrics: Metrics): [string, Words][] {
+  const facts: [string, Words | null][] = [
     ['Time on the device', format(metrics, 'total_time', seconds)],
     ['MFU', format(metrics, 'mfu_estimated_percent', formatShare)],
     ['HFU', format(metrics, 'hfu_estimated_percent', formatShare)],
@@ -125,12 +138,12 @@ export function headlines(metrics: Metrics): [string, string][] {
     ['Average transfer', format(metrics, 'dma_transfer_average_bytes', formatBytes)],
     ['Weights', format(metrics, 'weight_size_bytes', formatBytes)],
   ]
-  return facts.filter((fact): fact is [string, string] => fact[1] !== null)
+  return facts.filter((fact): fact is [string, Words] => fact[1] !== null)
 }
 
-function format(metrics: Metrics, name: string, write: (value: number) => string): string | null {
+function format(metrics: Metrics, name: string, write: (value: number) => string): Words | null {
   const value = number(metrics, name)
-  return value === null ? null : write(value)
+  return value === null ? null : [metric(metrics, name, write(value))]
 }
 
 const SYSTEM: [string, string][] = [

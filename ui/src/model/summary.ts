@@ -1,6 +1,7 @@
 // Data of the Summary tab: the server's summary document, the queries behind the charts, and their axes. What a capture lacks is
 // null or an empty list.
 
+import { figure, type Words } from './figures'
 import { formatShare } from './numbers'
 import { formatNs, withMicroSign } from './time'
 
@@ -26,6 +27,8 @@ export interface DeviceSummary {
 
 export interface Ranked {
   name: string
+  program?: string // of operations
+  module_id?: number | null // the same
   count: number
   total_ns: number
   self_ns: number
@@ -59,7 +62,7 @@ export interface Summary {
   operations: Ranked[]
   kernels: Ranked[]
   host_events: Ranked[]
-  threads: { name: string; host: string; event_count: number; busy_ns: number; busy_share: number }[]
+  threads: { name: string; host: string; track_id: number; event_count: number; busy_ns: number; busy_share: number }[]
   messages: { host: string; level: string; text: string }[]
 }
 
@@ -130,11 +133,12 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
 }
 
 /** Statistics of the step durations. */
-export function formatStepStats(steps: Summary['steps']): string {
-  const { host_ns: host, device_ns: device } = steps
-  if (!host) return device ? `device mean ${formatNs(device.mean)}, p50 ${formatNs(device.p50)}, p99 ${formatNs(device.p99)}` : ''
-  const words = `host mean ${formatNs(host.mean)}, p50 ${formatNs(host.p50)}, p99 ${formatNs(host.p99)}`
-  return device ? `${words}; device mean ${formatNs(device.mean)}` : words
+export function stepStats(steps: Summary['steps']): Words {
+  const of = (time: 'host_ns' | 'device_ns', column: 'mean' | 'p50' | 'p99') =>
+    figure(`summary.steps.${column}`, formatNs(steps[time]![column]), { time })
+  const all = (time: 'host_ns' | 'device_ns') => [' mean ', of(time, 'mean'), ', p50 ', of(time, 'p50'), ', p99 ', of(time, 'p99')]
+  if (!steps.host_ns) return steps.device_ns ? ['device', ...all('device_ns')] : ''
+  return ['host', ...all('host_ns'), ...(steps.device_ns ? ['; device mean ', of('device_ns', 'mean')] : [])]
 }
 
 /** A bar of the step chart: one step, or the longest of several adjacent ones. */

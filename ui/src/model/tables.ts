@@ -14,6 +14,7 @@ export interface TableColumn<Row> {
   kind: CellKind
   value: (row: Row) => Cell
   meaning?: string
+  figure?: string // its id in the catalog of figures
   exact?: (row: Row) => string // for the tooltip; default: all digits of the value
   isWide?: boolean // takes the space that is left, in place of the first column
   hasBar?: boolean // draws a bar relative to the column's maximum

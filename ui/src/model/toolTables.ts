@@ -1,5 +1,6 @@
 // Tables of the server's analyses, and what a page shows of each. Columns have XProf's ids.
 import type { Tool } from './analysis'
+import type { FigureKey } from './figures'
 import { exactMatch } from './search'
 import type { Cell, CellKind, Sorting, TableColumn } from './tables'
 
@@ -177,13 +178,19 @@ export function toolCell(row: ToolRow, { id, scale = 1 }: ToolColumn): Cell {
   return typeof value === 'number' ? value * scale : value
 }
 
+/** What tells rows of a tool's table apart: their rank where they have one, otherwise all their texts. */
+export function toolRowKey(row: ToolRow): FigureKey {
+  if (typeof row.rank === 'number') return { rank: row.rank }
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => typeof value === 'string'))
+}
+
 /** The columns that have values. */
-export function toolColumns(spec: Pick<TableSpec, 'key' | 'columns'>, rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
+export function toolColumns(spec: Pick<TableSpec, 'key' | 'columns'>, rows: readonly ToolRow[], group?: string): TableColumn<ToolRow>[] {
   return spec.columns
     .filter(({ id, kind }) => id === spec.key || kind === 'id' || rows.some((row) => !isBlank(row[id])))
     .map((column) => ({
       key: column.id, title: column.title, kind: column.kind, meaning: column.meaning, hasBar: column.hasBar, isWide: column.isWide,
-      value: (row) => toolCell(row, column),
+      value: (row) => toolCell(row, column), figure: group && column.kind !== 'text' ? `${group}.${column.id}` : undefined,
     }))
 }
 
@@ -219,13 +226,14 @@ export function valuesOf(rows: readonly ToolRow[], id: string): string[] {
 const KINDS: [RegExp, CellKind, number][] = [[/_ns$/, 'ns', 1], [/(_us|Us)$/, 'ns', 1e3], [/(_ms|Ms)$/, 'ns', 1e6], [/_bytes$/, 'bytes', 1], [/percent$/i, 'percent', 1]]
 
 /** Columns of a table of which nothing but the ids is known: these tell units. */
-export function anyColumns(rows: readonly ToolRow[]): TableColumn<ToolRow>[] {
+export function anyColumns(rows: readonly ToolRow[], group?: string): TableColumn<ToolRow>[] {
   return Object.keys(rows[0] ?? {}).map((id, at) => {
     const isNumber = rows.some((row) => typeof row[id] === 'number')
     const [, kind, scale] = (isNumber && KINDS.find(([end]) => end.test(id))) || [null, isNumber ? ('number' as const) : ('text' as const), 1]
     const title = id.replace(/(_ns|_us|_ms|_bytes|_percent)$/, '').replaceAll('_', ' ')
     return {
       key: id, title: title[0]!.toUpperCase() + title.slice(1), kind, isWide: at === 0 && !isNumber, value: (row) => toolCell(row, { id, title, kind, scale }),
+      figure: group && isNumber ? `${group}.${id}` : undefined,
     }
   })
 }

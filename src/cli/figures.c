@@ -1,0 +1,96 @@
+/*
+ * kymo figures: what figures mean, and the queries that give them.
+ */
+#include "report/figures/figures.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+static int figures(int count, char **arguments);
+
+const struct command command_figures = {
+    .name = "figures",
+    .summary = "Define a figure: what it means, its unit, its formula and its query.",
+    .about =
+        "Every figure that a page, a summary or a tool shows has an id, one definition and a query "
+        "over the tables of the profile. Without ID, all are listed; an ID may also be the "
+        "beginning of several. With PROFILE, ID is a group of figures, and its query for that "
+        "profile is printed: plain SQL, which kymo sql or any DuckDB runs over the profile's "
+        "Parquet files. PROFILE is a name in the workspace, a directory of Parquet files, or a "
+        "capture that kymo view reads. In the web UI, hover over a figure, or press ? there.",
+    .usage = "[options] [ID [PROFILE|PATH]]",
+    .examples =
+        (const char *const[]){
+            "summary.devices.busy_share",
+            "kernel_stats",
+            "summary.devices gpt",
+            "summary.devices gpt | kymo sql gpt -",
+            NULL,
+        },
+    .run = figures,
+};
+
+static bool write_query(const void *context, struct sql_connection *connection,
+                        const char *directory, struct output *out, struct error *err)
+{
+    (void)directory;
+    const char *id = context;
+    if (!figures_put_query(out, text_of(id), connection, err))
+        return false;
+    output_char(out, '\n');
+    return true;
+}
+
+static bool has_query(const char *id)
+{
+    enum figure_query found = figures_find_query(text_of(id));
+    if (found == FIGURE_NO_GROUP)
+        fprintf(stderr,
+                "%s figures: no group of figures '%s'; %s figures lists figures as GROUP.FIGURE\n",
+                program_name(), id, program_name());
+    if (found == FIGURE_NO_QUERY)
+        fprintf(stderr, "%s figures: the query of %s depends on what was chosen on its page\n",
+                program_name(), id);
+    return found == FIGURE_QUERY;
+}
+
+/* With a profile, the query of a group; without, definitions. */
+static int figures(int count, char **arguments)
+{
+    struct {
+        const char *file, *data_path;
+        unsigned long jobs;
+    } call = {0};
+    const struct option table[] = {ANSWER_OPTIONS(call)};
+    const char *operands[2];
+    size_t operand_count;
+    int result = options_read(&command_figures, table, sizeof table / sizeof *table, count,
+                              arguments, operands, 2, &operand_count);
+    if (result != EXIT_DONE)
+        return result;
+    if (operand_count == 2)
+        return has_query(operands[0])
+                   ? on_profile(&(struct profile_call){.place = operands[1],
+                                                       .data_path = call.data_path,
+                                                       .file = call.file,
+                                                       .jobs = call.jobs,
+                                                       .run = write_query,
+                                                       .context = operands[0]})
+                   : EXIT_USAGE;
+    struct output out;
+    struct error err;
+    if (!output_open(&out, call.file, &err)) {
+        print_error(&err);
+        return EXIT_FAILED;
+    }
+    if (!figures_put_text(&out, text_of(operand_count > 0 ? operands[0] : ""))) {
+        output_discard(&out);
+        fprintf(stderr, "%s figures: no figure '%s'\n%s figures lists them\n", program_name(),
+                operands[0], program_name());
+        return EXIT_USAGE;
+    }
+    if (output_commit(&out, &err))
+        return EXIT_DONE;
+    print_error(&err);
+    return EXIT_FAILED;
+}

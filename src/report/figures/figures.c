@@ -1,0 +1,324 @@
+/*
+ * The catalog: groups of figures.def, with the columns of tools' tables, and the tables of a
+ * profile.
+ */
+#include "report/figures/figures.h"
+
+#include "report/figures/embedded_queries.h"
+#include "report/relations/relations.h"
+#include "report/xprof/tools.h"
+#include "store/tables/store.h"
+
+#include <stdio.h>
+
+enum entry_kind { ENTRY_GROUP, ENTRY_FIGURE, ENTRY_SHARED };
+
+/* A line of figures.def: a group, a figure of the group before it, or one that tools share. */
+static const struct entry {
+    enum entry_kind kind;
+    struct figure_group group;
+    struct figure figure;
+} entries[] = {
+#define GROUP(id_, keys_, query_, title_)                                                          \
+    {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .sql = figures_sql_##query_}, {0}},
+#define PAGE_GROUP(id_, keys_, title_)                                                             \
+    {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_}, {0}},
+#define TOOL_GROUP(tool_, table_, keys_, title_)                                                   \
+    {ENTRY_GROUP,                                                                                  \
+     {.id = tool_ "." table_, .keys = keys_, .title = title_, .tool = tool_, .table = table_},     \
+     {0}},
+#define FIGURE(...) {ENTRY_FIGURE, {0}, {__VA_ARGS__}},
+#define SHARED(...) {ENTRY_SHARED, {0}, {__VA_ARGS__}},
+#include "report/figures/figures.def"
+};
+enum { ENTRY_COUNT = sizeof entries / sizeof *entries };
+
+typedef ARRAY(struct figure) figure_list;
+
+static const struct figure *shared_figure(const char *column)
+{
+    for (size_t i = 0; i < ENTRY_COUNT; i++)
+        if (entries[i].kind == ENTRY_SHARED && strcmp(entries[i].figure.column, column) == 0)
+            return &entries[i].figure;
+    return NULL;
+}
+
+static bool has_column(const figure_list *figures, const char *column)
+{
+    const struct figure *figure;
+    array_each (figure, figures)
+        if (strcmp(figure->column, column) == 0)
+            return true;
+    return false;
+}
+
+/* A tool's columns without a figure of their own in the group. A column that nothing defines gets
+ * an empty text, which a test does not accept. */
+static void add_tool_columns(const struct figure_group *group, figure_list *figures)
+{
+    const struct xprof_tool *tool = tool_find(group->tool);
+    const char *label;
+    for (size_t i = 0;; i++) {
+        const char *column = tool ? tool_figure(tool, group->table, i, &label) : NULL;
+        if (!column)
+            return;
+        if (has_column(figures, column))
+            continue;
+        const struct figure *shared = shared_figure(column);
+        *array_push(figures) = shared ? *shared : (struct figure){column, label, "", "", ""};
+    }
+}
+
+static void visit_entries(figure_visitor *visit, void *context)
+{
+    for (size_t i = 0; i < ENTRY_COUNT; i++) {
+        if (entries[i].kind != ENTRY_GROUP)
+            continue;
+        figure_list figures = {0};
+        for (size_t at = i + 1; at < ENTRY_COUNT && entries[at].kind == ENTRY_FIGURE; at++)
+            *array_push(&figures) = entries[at].figure;
+        if (entries[i].group.tool)
+            add_tool_columns(&entries[i].group, &figures);
+        visit(context, &entries[i].group, figures.items, figures.count);
+        array_free(&figures);
+    }
+}
+
+#define TABLE_PREFIX "table."
+
+static const char *metric_formula(const char *table, const char *column)
+{
+    static const struct {
+        const char *name, *formula;
+    } metrics[] = {
+#define METRIC(name_, type, unit, meaning, formula_) {#name_, formula_},
+#include "analyze/device/metrics.def"
+#undef METRIC
+    };
+    for (size_t i = 0; strcmp(table, "Summary") == 0 && i < sizeof metrics / sizeof *metrics; i++)
+        if (strcmp(metrics[i].name, column) == 0)
+            return metrics[i].formula;
+    return "a column of the table";
+}
+
+static bool is_number(const struct field *field)
+{
+    return field->type == FIELD_INT64 || field->type == FIELD_INT32 ||
+           field->type == FIELD_FLOAT32 || field->type == FIELD_FLOAT64;
+}
+
+static void visit_table(const struct table_schema *table, figure_visitor *visit, void *context)
+{
+    char id[128], sql[128];
+    figure_list figures = {0};
+    snprintf(id, sizeof id, TABLE_PREFIX "%s", table->name);
+    snprintf(sql, sizeof sql, "SELECT * FROM %s", table->name);
+    for (size_t i = 0; i < table->field_count; i++)
+        if (is_number(&table->fields[i]))
+            *array_push(&figures) = (struct figure){
+                table->fields[i].name, table->fields[i].name, table->fields[i].unit,
+                table->fields[i].meaning, metric_formula(table->name, table->fields[i].name)};
+    struct figure_group group = {.id = id,
+                                 .title = table->meaning,
+                                 .sql = sql,
+                                 .keys = strcmp(table->fields[0].name, "id") == 0 ? "id" : "*"};
+    visit(context, &group, figures.items, figures.count);
+    array_free(&figures);
+}
+
+void figures_visit(figure_visitor *visit, void *context)
+{
+    visit_entries(visit, context);
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        visit_table(&table_schemas[i], visit, context);
+}
+
+/* ---- Queries ------------------------------------------------------------------------------- */
+
+struct query_search {
+    struct text id;
+    struct output *sql; /* of the group */
+    enum figure_query found;
+};
+
+static void find_query(void *context, const struct figure_group *group,
+                       const struct figure *figures, size_t count)
+{
+    (void)figures, (void)count;
+    struct query_search *search = context;
+    if (!text_equal(search->id, text_of(group->id)))
+        return;
+    const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
+    const char *sql = tool ? tool_table_query(tool, group->table) : group->sql;
+    search->found = sql ? FIGURE_QUERY : FIGURE_NO_QUERY;
+    if (sql)
+        output_text(search->sql, sql);
+}
+
+/* The query over relations is put into `sql`, with a 0 behind it. */
+static enum figure_query search_query(struct text group, struct output *sql)
+{
+    struct query_search search = {.id = group, .sql = sql};
+    output_memory(sql);
+    figures_visit(find_query, &search);
+    output_char(sql, '\0');
+    return search.found;
+}
+
+enum figure_query figures_find_query(struct text group)
+{
+    struct output query;
+    enum figure_query found = search_query(group, &query);
+    output_discard(&query);
+    return found;
+}
+
+bool figures_put_query(struct output *sql, struct text group, struct sql_connection *connection,
+                       struct error *err)
+{
+    struct output query;
+    struct present_tables *present = NULL;
+    search_query(group, &query);
+    bool ok = present_find(&present, connection, err);
+    if (ok)
+        relations_put(sql, present, &(struct relation_options){.group_by = tool_groupings[0]},
+                      query.data);
+    present_free(present);
+    output_discard(&query);
+    return ok;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void put_keys(struct json *json, const char *keys)
+{
+    json_key(json, "keys");
+    json_open_row(json, '[');
+    for (const char *at = keys; *at;) {
+        size_t size = strcspn(at, ",");
+        json_text(json, (struct text){at, size});
+        at += size + (at[size] == ',');
+    }
+    json_close_row(json, ']');
+}
+
+static void put_group_json(void *context, const struct figure_group *group,
+                           const struct figure *figures, size_t count)
+{
+    struct json *json = context;
+    json_open(json, '{');
+    json_put_text(json, "id", text_of(group->id));
+    json_put_text(json, "title", text_of(group->title));
+    put_keys(json, group->keys);
+    json_key(json, "figures");
+    json_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open_row(json, '{');
+        json_put_text(json, "column", text_of(figures[i].column));
+        json_put_text(json, "label", text_of(figures[i].label));
+        json_put_text(json, "unit", text_of(figures[i].unit));
+        json_put_text(json, "text", text_of(figures[i].text));
+        json_put_text(json, "formula", text_of(figures[i].formula));
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+void figures_put_json(struct json *json)
+{
+    json_open(json, '{');
+    json_key(json, "groups");
+    json_open(json, '[');
+    figures_visit(put_group_json, json);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* ---- Text ---------------------------------------------------------------------------------- */
+
+static const char page_head[] =
+    "# Figures\n"
+    "\n"
+    "Made from `src/report/figures/figures.def` by `kymo --generate figures docs/figures.md`.\n"
+    "\n"
+    "Every figure that a page, a summary or a tool shows has an id, one definition and a query "
+    "over the tables of\n"
+    "the profile. In the web UI, hover over a figure for its definition; `?` shows the query and "
+    "opens it in the SQL tab.\n"
+    "`kymo figures ID` prints the same, `kymo figures ID PROFILE` the query for that profile, "
+    "which "
+    "any DuckDB runs over its\n"
+    "Parquet files. Values that were not recorded are blank (null in JSON), never 0. Columns of "
+    "tables, `table.TABLE.COLUMN`,\n"
+    "are listed by `kymo --show-profile-schema`.\n";
+
+static bool is_table(const struct figure_group *group)
+{
+    return text_starts(text_of(group->id), TEXT(TABLE_PREFIX));
+}
+
+static void put_group_page(void *context, const struct figure_group *group,
+                           const struct figure *figures, size_t count)
+{
+    struct output *out = context;
+    if (is_table(group))
+        return;
+    output_format(out, "\n## `%s`\n\n%s", group->id, group->title);
+    output_text(out, *group->keys ? " One row for each " : " One row.\n");
+    if (*group->keys)
+        output_format(out, "`%s`.\n", group->keys);
+    output_text(out, "\n| figure | unit | definition | formula |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < count; i++)
+        output_format(out, "| `%s` %s | %s | %s | %s |\n", figures[i].column, figures[i].label,
+                      figures[i].unit, figures[i].text, figures[i].formula);
+}
+
+void figures_put_page(struct output *out)
+{
+    output_text(out, page_head);
+    figures_visit(put_group_page, out);
+}
+
+struct text_search {
+    struct text id;
+    struct output *out;
+    bool is_found;
+};
+
+static void put_figure_text(struct output *out, const struct figure_group *group,
+                            const struct figure *figure)
+{
+    output_format(out, "%s.%s\n  %s", group->id, figure->column, figure->label);
+    if (*figure->unit)
+        output_format(out, " (%s)", figure->unit);
+    output_format(out, ": %s.\n  = %s\n", figure->text, figure->formula);
+}
+
+/* All that begin with the text, at a dot. Tables are found only by their whole name: there are very
+ * many columns. */
+static void put_group_text(void *context, const struct figure_group *group,
+                           const struct figure *figures, size_t count)
+{
+    struct text_search *search = context;
+    if (is_table(group) && !text_starts(search->id, text_of(group->id)))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        char id[256];
+        size_t size = (size_t)snprintf(id, sizeof id, "%s.%s", group->id, figures[i].column);
+        struct text whole = {id, size < sizeof id ? size : sizeof id - 1};
+        if (!text_starts(whole, search->id) ||
+            (search->id.size > 0 && whole.size > search->id.size &&
+             whole.data[search->id.size] != '.'))
+            continue;
+        put_figure_text(search->out, group, &figures[i]);
+        search->is_found = true;
+    }
+}
+
+bool figures_put_text(struct output *out, struct text id)
+{
+    struct text_search search = {.id = id, .out = out};
+    figures_visit(put_group_text, &search);
+    return search.is_found;
+}

@@ -1,0 +1,53 @@
+/*
+ * figures: the catalog of what pages, summaries and tools show. A figure has an id, one definition
+ * (text, unit, formula) and a query over the tables of a profile that gives it; figures that one
+ * query gives, one row for each thing they are about, are a group. The id of a figure is that of
+ * its group, a dot, and the column of the query: `summary.devices.busy_share`.
+ *
+ * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the metrics of a
+ * device profile (`device.metrics`), and the tables of a profile themselves (`table.Step`).
+ */
+#ifndef KYMO_REPORT_FIGURES_FIGURES_H
+#define KYMO_REPORT_FIGURES_FIGURES_H
+
+#include "base/base.h"
+#include "base/wire/wire.h"
+#include "sql/sql.h"
+
+struct figure {
+    const char *column, *label;
+    const char *unit; /* "" for counts and names of things */
+    const char *text, *formula;
+};
+
+struct figure_group {
+    const char *id, *title;
+    const char *keys; /* columns that tell rows apart, with commas; "" where there is one row */
+    const char *sql;  /* NULL: that of a tool's table, or the page that shows it has it */
+    const char *tool, *table;
+};
+
+/* Groups with their figures, those of the tables of a profile last. */
+typedef void figure_visitor(void *context, const struct figure_group *group,
+                            const struct figure *figures, size_t count);
+void figures_visit(figure_visitor *visit, void *context);
+
+enum figure_query {
+    FIGURE_NO_GROUP, /* there is no such group */
+    FIGURE_NO_QUERY, /* its query depends on what was chosen on its page */
+    FIGURE_QUERY,
+};
+enum figure_query figures_find_query(struct text group);
+/* Puts the query of a group that has one over the tables of a profile: plain SQL, which any DuckDB
+ * runs over its Parquet files. */
+bool figures_put_query(struct output *sql, struct text group, struct sql_connection *connection,
+                       struct error *err);
+
+/* The catalog as JSON. */
+void figures_put_json(struct json *json);
+/* The page of the documentation. */
+void figures_put_page(struct output *out);
+/* A figure, a group, or all that begin so, for people; false if there is none. */
+bool figures_put_text(struct output *out, struct text id);
+
+#endif

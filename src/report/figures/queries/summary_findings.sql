@@ -1,0 +1,3 @@
+-- What costs time.
+SELECT id, rule, title, cost_ns, share
+FROM Finding

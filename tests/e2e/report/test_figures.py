@@ -1,0 +1,185 @@
+"""The catalog of figures: each has a definition and a query, and what commands print is what plain DuckDB finds by that query."""
+
+import json
+import math
+
+import duckdb
+import pytest
+
+from conftest import DATA, ROOT
+from server import Server
+
+CAPTURES = {
+    "matmul": "xplane/jax_matmul_h200.xplane.pb", "gpt": "xplane/jax_gpt_python_h200.xplane.pb", "tpu": "xplane/tpu_inference.xplane.pb",
+    "rocm": "xplane/rocm_mi300_gemm.xplane.pb", "tf": "xplane/tf_gpu_worker.xplane.pb", "cpu": "xplane/jax_cpu.xplane.pb",
+    "torch": "kineto/nccl_gpu_rank.json.gz", "amd": "kineto/amd_mi250.json.gz", "torch-cpu": "kineto/cpu_only.pt.trace.json.gz",
+    "sglang": "kineto/sglang_modules.json.gz", "torch-gpt": "kineto/torch_gpt_cut.json.gz", "neuron": "neuron/system_profile.json",
+}
+SUMMARY_LISTS = ["devices", "operations", "kernels", "host_events", "threads", "counters", "operators", "modules"]
+TEXTS = ("fact", "value", "conclusion")  # columns of sentences
+
+
+@pytest.fixture(scope="module")
+def server(kymo, tmp_path_factory):
+    """A server of all captures."""
+    place = tmp_path_factory.mktemp("figures")
+    for name, path in CAPTURES.items():
+        kymo.ok("view", DATA / path, "--ingest-only", "--display-name", name, "--data-path", place)
+    server = Server(kymo, "--data-path", place)
+    server.place = place
+    yield server
+    server.stop()
+
+
+def ask(server, path):
+    answer = server.ask("GET", path)
+    assert answer.status == 200, (path, answer.body)
+    return json.loads(answer.body)
+
+
+@pytest.fixture(scope="module")
+def catalog(server):
+    return {group["id"]: group for group in ask(server, "figures")["groups"]}
+
+
+@pytest.fixture(params=CAPTURES)
+def profile(request, server):
+    return Profile(server, request.param)
+
+
+class Profile:
+    """The Parquet files of a profile in a DuckDB of its own."""
+
+    def __init__(self, server, name):
+        self.server = server
+        self.name = name
+        self.folder = server.place / "profiles" / "global" / f"{name}@latest"
+        self.tables = duckdb.connect()
+        for file in self.folder.glob("*.parquet"):
+            self.tables.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
+
+    def rows(self, group):
+        """What the query of a group gives."""
+        self.tables.execute(ask(self.server, f"profiles/{self.name}/figures/{group}")["query"])
+        columns = [column[0] for column in self.tables.description]
+        return [dict(zip(columns, row)) for row in self.tables.fetchall()]
+
+    def summary(self):
+        return json.loads((self.folder / "summary.json").read_text())
+
+
+def same(shown, queried, slack=0.0):
+    """Equal but for the order of additions, and for what times of whole nanoseconds cannot tell."""
+    if isinstance(shown, (str, bool)) or shown is None or queried is None:
+        return shown == queried or (isinstance(shown, bool) and shown is queried)
+    return math.isclose(shown, queried, rel_tol=1e-9, abs_tol=slack)
+
+
+def compare(shown, row, columns, count=1):
+    """Compares a record with a row of a query; events' times are rounded, so sums may be off by a nanosecond each."""
+    for column in columns:
+        value, found = shown[column], row[column]
+        slack = count + 1 if column.endswith("_ns") or ".".join(column.split(".")[:1]).endswith("_ns") else 0
+        if column in ("share", "busy_share"):
+            slack = 1e-4
+        assert same(value, None if found is None else float(found) if not isinstance(found, str) else found, slack), (column, value, found, row)
+
+
+def test_every_column_of_a_tool_has_a_definition(catalog, server):
+    for group in catalog.values():
+        for figure in group["figures"]:
+            assert figure["text"], (group["id"], figure["column"])
+            assert figure["unit"] != "%" or "share" in figure["text"].lower() or "relative" in figure["text"] or group["id"].startswith("table."), \
+                f"{group['id']}.{figure['column']}: a percentage says of what"
+    tables = {f"{tool['name']}.{table}" for tool in ask(server, "tools")["tools"] for table in tool["tables"]}
+    assert tables <= set(catalog)
+    assert [group for group in catalog if group not in tables and group.split(".")[0] not in ("summary", "table", "device")] == ["roofline_model.operations"]
+
+
+def test_ids_are_unique(catalog):
+    ids = [f"{group['id']}.{figure['column']}" for group in catalog.values() for figure in group["figures"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_summary_is_what_the_queries_find(profile):
+    summary = profile.summary()
+    (whole,) = profile.rows("summary")
+    assert whole["event_count"] == summary["event_count"]
+    assert whole["step_count"] == summary["steps"]["count"]
+    assert whole["program_count"] == summary["program_count"]
+    assert (whole["launch_count"], whole["context_count"]) == (summary["flows"]["launch"], summary["flows"]["context"])
+    assert same(summary["span_ns"], float(whole["span_ns"] or 0), 1.0)
+    assert same(summary["profiler_ns"], float(whole["profiler_ns"]), 1.0)
+    steps = {row["time"]: row for row in profile.rows("summary.steps")}
+    for time in ("host_ns", "device_ns", "period_ns"):
+        shown = summary["steps"][time]
+        assert (shown is None) == (time not in steps)
+        if shown:
+            for column, value in shown.items():
+                assert same(value, float(steps[time][column]), 1.0), (time, column)
+
+
+@pytest.mark.parametrize("part", SUMMARY_LISTS)
+def test_lists_of_the_summary_are_what_the_queries_find(part, profile, catalog):
+    shown = profile.summary()[part]
+    group = catalog[f"summary.{part}"]
+    rows = profile.rows(group["id"])
+    assert len(shown) == len(rows)
+    keys = ["track_id"] if "track_id" in group["keys"] else group["keys"]
+    found = {tuple(row[key] for key in keys): row for row in rows}
+    assert len(found) == len(rows), "keys tell rows apart"
+    for record in shown:
+        for key, value in list(record.items()):
+            if isinstance(value, dict) or (key == "launch_delay_ns" and value is None):
+                record.update({f"{key}.{column}": one for column, one in (value or {}).items()})
+        row = found[tuple(record[key] for key in keys)]
+        columns = [figure["column"] for figure in group["figures"] if figure["column"] in record]
+        compare(record, row, columns, record.get("count") or record.get("event_count") or 1)
+
+
+def test_tools_print_what_the_queries_find(profile, catalog):
+    for group in catalog.values():
+        tool, _, table = group["id"].partition(".")
+        if tool in ("summary", "table", "device") or tool == "op_profile":
+            continue
+        shown = ask(profile.server, f"profiles/{profile.name}/tools/{tool}?format=json").get(table)
+        if shown is None:  # of the text alone, over the same relations
+            assert group["id"] == "roofline_model.operations"
+            continue
+        rows = profile.rows(group["id"])
+        assert len(shown) == len(rows), group["id"]
+        keys = [key for key in group["keys"] if key != "*"]
+        if keys:
+            assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows), (group["id"], "keys tell rows apart")
+        for record, row in zip(shown, rows):
+            for column, value in record.items():
+                queried = row[column]
+                assert same(value, queried if queried is None or isinstance(queried, (str, bool)) else float(queried)), (group["id"], column, value, queried)
+
+
+def test_a_query_of_a_page_of_figures_is_plain_sql(profile):
+    """It names no relation: all are part of it."""
+    (row,) = profile.rows("summary")
+    assert row["event_count"] == profile.tables.execute("SELECT count(*) FROM SystemProfileEvents").fetchone()[0]
+
+
+def test_the_command_prints_definitions_and_queries(kymo, server):
+    text = kymo.ok("figures", "summary.devices.busy_share")
+    assert text == (
+        "summary.devices.busy_share\n  Busy (fraction): Busy time as a share of the capture's duration.\n  = busy_ns / summary.span_ns\n")
+    assert kymo.ok("figures", "kernel_stats").count("kernel_stats.kernels.") > 8
+    query = kymo.ok("figures", "summary.devices", "gpt", "--data-path", server.place)
+    assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")
+    assert "no figure 'nothing'" in kymo.refuses("figures", "nothing", code=2)
+    assert "no group of figures 'nothing'" in kymo.refuses("figures", "nothing", "gpt", "--data-path", server.place, code=2)
+
+
+def test_unknown_groups_are_refused(server):
+    assert server.ask("GET", "profiles/gpt/figures/nothing").status == 404
+    assert server.ask("GET", "profiles/nothing/figures/summary").status == 404
+
+
+def test_the_page_of_figures_is_made_of_the_catalog(kymo, tmp_path):
+    kymo.ok("--generate", "figures", tmp_path / "figures.md")
+    assert (ROOT / "docs" / "figures.md").read_text() == (tmp_path / "figures.md").read_text(), \
+        "kymo --generate figures docs/figures.md writes it again"

@@ -1,0 +1,74 @@
+"""Compares figures as pages show them with what plain DuckDB finds by their queries. Reads JSON on standard input: a list of profiles, each
+with its `folder`, the `queries` of groups and the `figures` that were read; prints what differs, a line each."""
+
+import json
+import pathlib
+import re
+import sys
+
+import duckdb
+
+# Units of texts and of queries, in the base unit of each kind.
+SCALES = {
+    "ps": 1e-3, "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9,
+    "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+    "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "GiB/s": 2**30,
+    "FLOP": 1, "kFLOP": 1e3, "MFLOP": 1e6, "GFLOP": 1e9, "TFLOP": 1e12, "PFLOP": 1e15, "flop": 1,
+    "FLOP/s": 1, "kFLOP/s": 1e3, "MFLOP/s": 1e6, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15,
+    "%": 0.01, "fraction": 1, "": 1, "FLOP/B": 1, "flop/B": 1, "cycles": 1,
+}
+NUMBER = re.compile(r"^(< )?(-?[\d,]+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: (\S+))?$")
+
+
+def read(text):
+    """The bounds of the values that are shown as this text, in the base unit of its kind."""
+    below, digits, decimals, unit = NUMBER.match(text).groups()
+    scale = SCALES[unit or ""]
+    value = float(digits.replace(",", ""))
+    if below:
+        return 0, value * scale
+    step = 10.0 ** -len(decimals or "")
+    if not decimals and abs(value) >= 1e4:
+        step = 10 ** max(0, len(digits.replace(",", "").lstrip("-")) - 4) if digits.rstrip("0").replace(",", "") != digits.replace(",", "") else 1
+    return (value - 0.5 * step) * scale, (value + 0.5 * step) * scale
+
+
+def fits(text, value, unit):
+    if value is None:
+        return text == ""
+    if isinstance(value, (str, bool)) or not NUMBER.match(text):
+        return text.replace("µs", "us") == str(value)
+    low, high = read(text)
+    found = float(value) * SCALES[unit]
+    slack = 1e-9 * abs(found) + 1e-12
+    return low - slack <= found <= high + slack
+
+
+def tables_of(folder):
+    tables = duckdb.connect()
+    for file in pathlib.Path(folder).glob("*.parquet"):
+        tables.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
+    return tables
+
+
+def rows_of(tables, query):
+    tables.execute(query)
+    columns = [column[0] for column in tables.description]
+    return [dict(zip(columns, row)) for row in tables.fetchall()]
+
+
+def differences(profile):
+    tables = tables_of(profile["folder"])
+    groups = {group: rows_of(tables, query) for group, query in profile["queries"].items()}
+    for figure in profile["figures"]:
+        where = f"{profile['name']} {figure['page']}: {figure['group']}.{figure['column']} {figure['key']} {figure['text']!r}"
+        rows = [row for row in groups[figure["group"]] if all(row[key] == value for key, value in figure["key"].items())]
+        if len(rows) != 1:
+            yield f"{where}: {len(rows)} rows"
+        elif not fits(figure["text"], rows[0][figure["column"]], figure["unit"]):
+            yield f"{where}: the query gives {rows[0][figure['column']]} {figure['unit']}"
+
+
+for profile in json.load(sys.stdin):
+    for difference in differences(profile):
+        print(difference)
