@@ -65,15 +65,29 @@ class Collected {
         continue
       }
       const { group, definition } = found
-      if (!this.queries[group.id])
-        this.queries[group.id] = (await getJson<{ query: string }>(server, `/profiles/${this.name}/figures/${group.id}`)).query
-      this.figures.push({ ...shown, page: where, group: group.id, column: definition.column, unit: definition.unit })
+      // What depends on what was chosen on the page, the page alone knows.
+      const query = group.id.startsWith('chart.') ? `${where}: ${group.id}` : group.id
+      this.queries[query] ??= query === group.id ? await this.ask(group.id) : await queryOnPage(shown.id)
+      this.figures.push({ ...shown, page: where, group: query, column: definition.column, unit: definition.unit })
     }
+  }
+
+  private async ask(group: string): Promise<string> {
+    return (await getJson<{ query: string }>(server, `/profiles/${this.name}/figures/${group}`)).query
   }
 
   get folder(): string {
     return join(server.workspace, 'profiles/global', `${this.name}@latest`)
   }
+}
+
+/** The query of a figure's group, as the page tells it. */
+async function queryOnPage(id: string): Promise<string> {
+  await page.locator(`[data-figure="${id}"]`).first().hover()
+  await page.keyboard.press('?')
+  const query = (await page.getByRole('dialog').getByLabel('Query').getAttribute('data-query'))!
+  await page.keyboard.press('Escape')
+  return query
 }
 
 function compare(all: Collected[]): string[] {

@@ -6,7 +6,7 @@ import * as api from './api'
 class Figures {
   groups: FigureGroup[] = $state.raw([])
   #loading: Promise<void> | undefined
-  #own = new Map<string, string>()
+  #own = new Map<string, () => Promise<string>>()
 
   load(): Promise<void> {
     this.#loading ??= api.listFigures().then(
@@ -20,13 +20,13 @@ class Figures {
     return findFigure(this.groups, id)
   }
 
-  /** A page's own query of a group. */
-  setQuery(group: string, query: string): void {
-    this.#own.set(group, query)
+  /** A page's own query of a group: one over the query of another. */
+  setQuery(profile: string, group: string, base: string, over: (query: string) => string): void {
+    this.#own.set(group, async () => over(await this.query(profile, base)))
   }
 
-  async query(profile: string, group: string): Promise<string> {
-    return this.#own.get(group) ?? (await api.getFiguresQuery(profile, group))
+  query(profile: string, group: string): Promise<string> {
+    return this.#own.get(group)?.() ?? api.getFiguresQuery(profile, group)
   }
 
   /** Of the next profile. */

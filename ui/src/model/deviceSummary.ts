@@ -1,5 +1,5 @@
 // The summary of a device profile: its metrics as bars, shares and facts. Metrics that a profile lacks are left out.
-import { figure, type Figure, type Words } from './figures'
+import { figure, type Figure, type FigureKey, type Words } from './figures'
 import { formatBytes, formatCount, formatFlops, formatNumber, formatShare } from './numbers'
 import { formatNs } from './time'
 
@@ -19,9 +19,11 @@ function number(metrics: Metrics, name: string): number | null {
 
 const seconds = (value: number) => formatNs(value * 1e9)
 
+const rankKey = ({ rank }: Metrics): FigureKey => (typeof rank === 'number' ? { rank } : {})
+
 /** A metric as a figure of the table Summary. */
 function metric(metrics: Metrics, name: string, text: string): Figure {
-  return figure(`table.Summary.${name}`, text, typeof metrics.rank === 'number' ? { rank: metrics.rank } : undefined)
+  return figure(`table.Summary.${name}`, text, rankKey(metrics))
 }
 
 const UNITS: [string, string][] = [
@@ -88,7 +90,8 @@ export function boundBy(metrics: Metrics): string {
 export interface Slice {
   name: string
   value: number
-  text: string
+  text: Words
+  share?: Words // in its words; otherwise worked out from the values
   isRest?: boolean // all that have no slice of their own
 }
 
@@ -101,7 +104,11 @@ export function hbmTraffic(metrics: Metrics): Slice[] {
     { name: 'Written', value: of('hbm_write_bytes') - of('spill_save_bytes') },
     { name: 'Spill save', value: of('spill_save_bytes') },
   ]
-  return slices.filter(({ value }) => value > 0).map((slice) => ({ ...slice, text: formatBytes(slice.value) }))
+  const sum = slices.reduce((all, { value }) => all + value, 0)
+  const shown = (column: string, cause: string, text: string) => figure(`device.hbm_traffic.${column}`, text, { ...rankKey(metrics), cause })
+  return slices.filter(({ value }) => value > 0).map((slice) => ({
+    ...slice, text: [shown('bytes', slice.name, formatBytes(slice.value))], share: [shown('share', slice.name, formatShare(slice.value / sum))],
+  }))
 }
 
 /** A part of the critical path: a unit works, or waits for something. */
@@ -109,9 +116,10 @@ export interface PathPart {
   unit: string
   wait: string | null
   time_ns: number
+  rank?: number
 }
 
-export const PATH_SQL = `SELECT CASE WHEN wait IS NULL THEN unit ELSE '' END AS unit, wait, sum(duration_ns)::DOUBLE AS time_ns
+export const PATH_SQL = `SELECT CASE WHEN wait IS NULL THEN unit ELSE '' END AS unit, wait, sum(duration_ns)::DOUBLE AS time_ns, any_value(rank) AS rank
   FROM {CriticalPath} GROUP BY ALL ORDER BY time_ns DESC`
 
 /** The critical path as a track: each part is the event that works or waits. */
@@ -121,9 +129,13 @@ export const PATH_TRACK_SQL = `SELECT event_id, CASE WHEN wait IS NULL THEN unit
 /** What the critical path consists of. */
 export function criticalPath(parts: readonly PathPart[]): Amount[] {
   const total = parts.reduce((sum, { time_ns }) => sum + time_ns, 0)
-  return parts.filter(({ time_ns }) => time_ns > 0).map(({ unit, wait, time_ns }) => ({
-    name: wait === null ? unit : `Wait: ${wait}`, share: time_ns / total, value: `${formatShare(time_ns / total)} · ${formatNs(time_ns)}`,
-  }))
+  return parts.filter(({ time_ns }) => time_ns > 0).map(({ unit, wait, time_ns, rank }) => {
+    const of = (column: string, text: string) => figure(`device.critical_path.${column}`, text, { ...rankKey({ rank }), unit, wait })
+    return {
+      name: wait === null ? unit : `Wait: ${wait}`, share: time_ns / total,
+      value: [of('share', formatShare(time_ns / total)), ' · ', of('time_ns', formatNs(time_ns))],
+    }
+  })
 }
 
 /** The first figures to see. */

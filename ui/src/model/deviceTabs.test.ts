@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import type { EventDetails } from './api'
 import { fieldLink, keyFacts, shownGroups } from './details'
+import { plainText } from './figures'
 import { activeShares, boundBy, criticalPath, flops, hbmTraffic, headlines, systemFacts, utilization } from './deviceSummary'
 import { columnKind, ofRank, recordRows, schemaColumns, tableViews } from './deviceTabs'
 import { layerTree, type LayerRow } from './layers'
@@ -65,16 +66,16 @@ const METRICS = {
 }
 
 test('the summary shows what is known of the metrics', () => {
-  expect(activeShares(METRICS).map(({ name, value, note }) => [name, value, note])).toEqual([
+  expect(activeShares(METRICS).map(({ name, value, note }) => [name, plainText(value), plainText(note!)])).toEqual([
     ['Tensor', '50.0 % · 500.0 µs', '7 instructions'], ['DMA', '20.0 % · 200.0 µs', '3 transfers'],
   ])
-  expect(utilization(METRICS).map(({ name, note }) => [name.split(':')[0], note])).toEqual([['MFU', 'HBM bandwidth allows 40.0 %']])
+  expect(utilization(METRICS).map(({ name, note }) => [name.split(':')[0], plainText(note!)])).toEqual([['MFU', 'HBM bandwidth allows 40.0 %']])
   expect(flops(METRICS).map(({ share }) => share)).toEqual([0.5, 1, 0.25])
   expect(hbmTraffic(METRICS).map(({ name, value }) => [name, value])).toEqual([['Read', 750], ['Spill reload', 250], ['Written', 100]])
   expect(boundBy(METRICS)).toContain('memory would be the limit')
   const path = [{ unit: 'DMA', wait: null, time_ns: 750_000 }, { unit: '', wait: 'semaphore', time_ns: 250_000 }]
-  expect(criticalPath(path).map(({ name, value }) => [name, value])).toEqual([['DMA', '75.0 % · 750.0 µs'], ['Wait: semaphore', '25.0 % · 250.0 µs']])
-  expect(headlines(METRICS).slice(0, 2)).toEqual([['Time on the device', '1.000 ms'], ['MFU', '10.0 %']])
+  expect(criticalPath(path).map(({ name, value }) => [name, plainText(value)])).toEqual([['DMA', '75.0 % · 750.0 µs'], ['Wait: semaphore', '25.0 % · 250.0 µs']])
+  expect(headlines(METRICS).slice(0, 2).map(([name, value]) => [name, plainText(value)])).toEqual([['Time on the device', '1.000 ms'], ['MFU', '10.0 %']])
   for (const make of [activeShares, utilization, flops, hbmTraffic, headlines]) expect(make({})).toEqual([])
   expect(systemFacts({ instance_type: 'trn1.32xlarge', neuroncore_idx: 0, driver_version: null, hbm_ddr_bandwidth: 41e10, is_simulation: true })).toEqual([
     ['Instance', 'trn1.32xlarge'], ['NeuronCore', '0'], ['Simulated', 'yes'], ['HBM bandwidth', '410 GB/s'],

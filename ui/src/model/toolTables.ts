@@ -218,6 +218,22 @@ export function timeParts(rows: readonly ToolRow[], spec: TableSpec, id: string)
   return [...sorted.slice(0, MAX_PARTS), { name: `${rest.length} others`, value: sum(rest), isRest: true }]
 }
 
+/** The query of the charts of a page: parts of the time by each column, of the rows that are chosen. */
+export function partsQuery(query: string, spec: TableSpec, chosen: readonly [string, string][]): string {
+  const text = (value: string) => `'${value.replaceAll("'", "''")}'`
+  const where = chosen.map(([id, value]) => ` AND "${id}" = ${text(value)}`).join('')
+  const parts = spec.parts.map(({ id }) =>
+    `SELECT ${text(id)} AS by, coalesce(nullif("${id}"::VARCHAR, ''), '(none)') AS name, ${spec.timeScale} * sum("${spec.time}") AS ns ` +
+    `FROM shown GROUP BY name HAVING ns > 0`)
+  return `WITH shown AS (SELECT * FROM (\n${query}\n) WHERE true${where}),
+part AS (${parts.join(' UNION ALL ')}),
+ranked AS (SELECT *, row_number() OVER (PARTITION BY by ORDER BY ns DESC) AS place, count(*) OVER (PARTITION BY by) AS parts FROM part)
+SELECT by, CASE WHEN place > ${MAX_PARTS} AND parts > ${MAX_PARTS} + 1 THEN parts - ${MAX_PARTS} || ' others' ELSE name END AS part, sum(ns) AS time_ns,
+    sum(ns) / sum(sum(ns)) OVER (PARTITION BY by) AS share
+FROM ranked
+GROUP BY ALL`
+}
+
 /** The values of a column, in order. */
 export function valuesOf(rows: readonly ToolRow[], id: string): string[] {
   return [...new Set(rows.map((row) => String(row[id] ?? '')).filter(Boolean))].sort()
