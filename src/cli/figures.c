@@ -3,6 +3,7 @@
  */
 #include "report/figures/figures.h"
 #include "cli/cli.h"
+#include "report/xprof/tools.h"
 
 #include <stdio.h>
 
@@ -35,7 +36,7 @@ static bool write_query(const void *context, struct sql_connection *connection,
 {
     (void)directory;
     const char *id = context;
-    if (!figures_put_query(out, text_of(id), connection, err))
+    if (!figures_put_query(out, text_of(id), tool_groupings[0], connection, err))
         return false;
     output_char(out, '\n');
     return true;

@@ -66,7 +66,8 @@ class Collected {
       }
       const { group, definition } = found
       // What depends on what was chosen on the page, the page alone knows.
-      const query = group.id.startsWith('chart.') ? `${where}: ${group.id}` : group.id
+      if (group.id === 'computed') continue // of what no table holds
+      const query = /^chart\.|^op_profile\./.test(group.id) ? `${where}: ${group.id}` : group.id
       this.queries[query] ??= query === group.id ? await this.ask(group.id) : await queryOnPage(shown.id)
       this.figures.push({ ...shown, page: where, group: query, column: definition.column, unit: definition.unit })
     }

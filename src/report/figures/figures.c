@@ -173,16 +173,15 @@ enum figure_query figures_find_query(struct text group)
     return found;
 }
 
-bool figures_put_query(struct output *sql, struct text group, struct sql_connection *connection,
-                       struct error *err)
+bool figures_put_query(struct output *sql, struct text group, const char *group_by,
+                       struct sql_connection *connection, struct error *err)
 {
     struct output query;
     struct present_tables *present = NULL;
     search_query(group, &query);
     bool ok = present_find(&present, connection, err);
     if (ok)
-        relations_put(sql, present, &(struct relation_options){.group_by = tool_groupings[0]},
-                      query.data);
+        relations_put(sql, present, &(struct relation_options){.group_by = group_by}, query.data);
     present_free(present);
     output_discard(&query);
     return ok;

@@ -39,9 +39,9 @@ enum figure_query {
 };
 enum figure_query figures_find_query(struct text group);
 /* Puts the query of a group that has one over the tables of a profile: plain SQL, which any DuckDB
- * runs over its Parquet files. */
-bool figures_put_query(struct output *sql, struct text group, struct sql_connection *connection,
-                       struct error *err);
+ * runs over its Parquet files. `group_by` is one of tool_groupings, for op_profile. */
+bool figures_put_query(struct output *sql, struct text group, const char *group_by,
+                       struct sql_connection *connection, struct error *err);
 
 /* The catalog as JSON. */
 void figures_put_json(struct json *json);

@@ -2,6 +2,7 @@
  * The catalog of figures, and the queries that give them.
  */
 #include "report/figures/figures.h"
+#include "report/xprof/tools.h"
 #include "serve/api/handlers.h"
 
 void list_figures(struct request *request, struct reply *reply)
@@ -16,6 +17,7 @@ void get_figures_query(struct request *request, struct reply *reply)
 {
     const char *group = request->parameters[1];
     enum figure_query found = figures_find_query(text_of(group));
+    const char *grouping;
     struct profile_query query;
     struct output sql;
     struct error err;
@@ -28,10 +30,15 @@ void get_figures_query(struct request *request, struct reply *reply)
                     "the query of %s depends on what was chosen on its page", group);
         return;
     }
+    if (!tool_grouping(request_argument(request, "group_by"), &grouping)) {
+        reply_error(reply, MHD_HTTP_BAD_REQUEST,
+                    "\"group_by\" must be program, category, provenance or source");
+        return;
+    }
     if (!profile_query_begin(&query, request->subject->opened, request, QUERY_SEARCH, reply))
         return;
     output_memory(&sql);
-    if (figures_put_query(&sql, text_of(group), query.connection, &err)) {
+    if (figures_put_query(&sql, text_of(group), grouping, query.connection, &err)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
         json_put_text(&json, "query", (struct text){sql.data, sql.size});

@@ -156,8 +156,8 @@ export async function listFigures(): Promise<FigureGroup[]> {
 }
 
 /** The query that gives the figures of a group. */
-export async function getFiguresQuery(name: string, group: string): Promise<string> {
-  return (await requestJson<{ query: string }>(profileUrl(name, `/figures/${encodeURIComponent(group)}`))).query
+export async function getFiguresQuery(name: string, group: string, parameters: Record<string, string> = {}): Promise<string> {
+  return (await requestJson<{ query: string }>(profileUrl(name, `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`))).query
 }
 
 export async function listTools(): Promise<ToolInfo[]> {

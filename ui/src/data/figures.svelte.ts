@@ -20,6 +20,11 @@ class Figures {
     return findFigure(this.groups, id)
   }
 
+  /** Parameters of the server's query of a group, as chosen on a page. */
+  setParameters(profile: string, group: string, parameters: Record<string, string>): void {
+    this.#own.set(group, () => api.getFiguresQuery(profile, group, parameters))
+  }
+
   /** A page's own query of a group: one over the query of another. */
   setQuery(profile: string, group: string, base: string, over: (query: string) => string): void {
     this.#own.set(group, async () => over(await this.query(profile, base)))

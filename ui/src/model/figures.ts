@@ -2,7 +2,7 @@
 // a group, a dot, and a column of the group's query.
 
 /** The row of a figure: values of the group's key columns. */
-export type FigureKey = Readonly<Record<string, string | number | boolean | null>>
+export type FigureKey = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 
 export interface Figure {
   id: string
@@ -72,7 +72,8 @@ export function describeFigure({ label, text, formula, unit }: FigureDefinition)
 
 const name = (text: string) => `"${text.replaceAll('"', '""')}"`
 
-function literal(value: string | number | boolean | null): string {
+function literal(value: FigureKey[string]): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
 

@@ -3,6 +3,7 @@ import type { ToolRow } from './toolTables'
 
 export interface Ceiling {
   name: string
+  column: string // of the server's table
   bytesPerS: number
 }
 
@@ -22,7 +23,7 @@ const MEMORIES = [
 /** Of the device that the server compares with. */
 export function readPeaks(device: ToolRow | undefined): Peaks {
   const ceilings = MEMORIES
-    .map(([name, id]) => ({ name, bytesPerS: Number(device?.[id] ?? 0) * 1e9 }))
+    .map(([name, id]) => ({ name, column: id, bytesPerS: Number(device?.[id] ?? 0) * 1e9 }))
     .filter(({ bytesPerS }) => bytesPerS > 0)
   return { flopsPerS: Number(device?.tflops ?? 0) * 1e12, ceilings }
 }

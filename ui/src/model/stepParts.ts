@@ -8,6 +8,7 @@ export interface StackedBar {
 
 export interface StepParts {
   names: string[] // of the parts, those that have time
+  ids: string[] // their columns
   keys: number[] // of their colors: a part has the same everywhere
   bars: StackedBar[]
 }
@@ -40,9 +41,15 @@ const FIRST_KEY = 4 // blue
 export function readParts(rows: readonly ToolRow[], columns: readonly PartColumn[], label: (row: ToolRow) => string, scale = 1): StepParts {
   const used = columns.filter(({ id }) => rows.some((row) => Number(row[id] ?? 0) > 0))
   return {
-    names: used.map(({ name }) => name), keys: used.map((column) => FIRST_KEY + columns.indexOf(column)),
+    names: used.map(({ name }) => name), ids: used.map(({ id }) => id), keys: used.map((column) => FIRST_KEY + columns.indexOf(column)),
     bars: rows.map((row) => ({ label: label(row), parts: used.map(({ id }) => Number(row[id] ?? 0) * scale) })),
   }
+}
+
+/** The query of the means below the bars. */
+export function meansQuery(query: string, ids: readonly string[], scale = 1, where = ''): string {
+  const columns = ids.map((id) => `avg("${id}") * ${scale} AS "${id}"`).join(', ')
+  return `UNPIVOT (SELECT ${columns} FROM (\n${query}\n)${where && ` WHERE ${where}`}) ON COLUMNS(*) INTO NAME part VALUE mean_ms`
 }
 
 /** At most so many bars: the mean of neighbors. */

@@ -50,6 +50,11 @@ export function withMicroSign(sentence: string): string {
   return sentence.replaceAll(/(\d) us\b/g, '$1 µs')
 }
 
+/** The server's own words. */
+export function withAsciiMicro(sentence: string): string {
+  return sentence.replaceAll(/(\d) µs\b/g, '$1 us')
+}
+
 /** A timestamp with enough digits to distinguish times that are `step` apart. */
 export function formatTime(time: Ps, step: Ps): string {
   let [scale, unit] = UNITS[UNITS.length - 1]!

@@ -1,3 +1,3 @@
 -- What costs time.
-SELECT id, rule, title, cost_ns, share
+SELECT id, rule, title, statement, cost_ns, share
 FROM Finding

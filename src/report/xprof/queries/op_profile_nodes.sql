@@ -3,6 +3,6 @@ SELECT depth, coalesce(path[-1], 'total') AS name, node_kind AS kind, path, ns A
     100.0 * ns / nullif(whole_ns, 0) AS time_percent,
     100.0 * ns / nullif(whole_ns, 0) * (1 - least(greatest(compute_use, hbm_use), 1)) AS wasted_percent,
     100 * least(compute_use, 1) AS flops_percent, 100 * least(hbm_use, 1) AS hbm_percent, occurrences, flops,
-    hbm_bytes, devices
+    hbm_bytes, devices, ns / nullif(occurrences, 0) AS mean_ns
 FROM ({tree has_parts=true})
 ORDER BY number

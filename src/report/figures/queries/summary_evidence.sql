@@ -1,0 +1,3 @@
+-- Places that findings name.
+SELECT DISTINCT finding_id, label
+FROM FindingEvidence
