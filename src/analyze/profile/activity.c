@@ -148,7 +148,10 @@ static void add_work(struct merge *merge, const struct lane_events *events,
         return;
     start = start > activity->from_ps ? start : activity->from_ps;
     end = end < activity->to_ps ? end : activity->to_ps;
-    activity->work_events++;
+    if (is_kernel_type(merge->analysis, events->type[cursor->event])) {
+        activity->kernels++;
+        activity->kernel_ps = add_saturated(activity->kernel_ps, end - start);
+    }
     add_gap(activity, merge->window_to, start, (struct event_ref){cursor->track, cursor->event});
     activity->work_ps = add_saturated(activity->work_ps, cover(&merge->window_to, start, end));
     for (unsigned i = 0; i < DEVICE_CLASSES; i++)
