@@ -92,6 +92,10 @@ export function byEvent(mode: Color, runs: readonly KeyRun[], keyOf: (key: strin
   return { mode, ofName: null, ofDuration: null, ofTrack: null, ofEvent, legend }
 }
 
+/** Kernels by family; those of none are neutral, as is all other work. */
+export const FAMILIES_QUERY = `SELECT name, family FROM GpuKernel WHERE family <> 'other' GROUP BY name, family
+  ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY family) DESC, family, name`
+
 /** Opcodes are the names of instructions. */
 export const OPCODES_QUERY = `SELECT opcode, opcode FROM Instruction GROUP BY opcode ORDER BY sum(duration_ns) DESC, opcode`
 
