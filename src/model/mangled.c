@@ -157,6 +157,7 @@ static bool read_plain_name(struct reading *reading)
     return keep(reading, from) && read_arguments(reading);
 }
 
+/* The word of a built-in type, behind which the reading goes on; NULL if it is another type. */
 static const char *builtin(struct reading *reading)
 {
     static const char *const words[] = {

@@ -132,6 +132,7 @@ static bool is_in_window(const struct device_activity *activity, int64_t start, 
                         : end > activity->from_ps && start < activity->to_ps;
 }
 
+/* Events come by start. Waits are not work; copies and memsets are, but not kernels. */
 static void add_work(struct merge *merge, const struct lane_events *events,
                      const struct cursor *cursor)
 {

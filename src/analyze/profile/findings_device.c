@@ -56,6 +56,7 @@ static bool *types_of(const struct analysis *analysis, enum device_class class, 
     return is_wanted;
 }
 
+/* Lengths are not kept by type, so all work is looked at. */
 void put_longest_work(struct rules *rules, struct finding *finding, enum device_class class,
                       uint32_t device, struct text name)
 {

@@ -4,6 +4,8 @@
  */
 #include "analyze/profile/findings.h"
 
+#include <math.h>
+
 /* Advice by who made the kernels; NULL: they are as they should be. */
 static const char *const advice_of[] = {
     [MADE_BY_LIBRARY] = NULL,
@@ -91,14 +93,16 @@ void find_unfused(struct rules *rules)
     struct analysis *analysis = rules->analysis;
     struct unfused sums = sum_up(analysis);
     double part = sums.all_ps > 0 ? (double)sums.unfused_ps / (double)sums.all_ps : 0;
-    double share = part * share_of_window(rules, rules->work_ps);
-    if (part < UNFUSED_SHARE || share < MIN_SHARE ||
+    /* Kernels that run at the same time take less than their sum. */
+    int64_t cost = sums.all_ps > rules->work_ps
+                       ? (int64_t)fmin(part * (double)rules->work_ps, 0x1p62)
+                       : sums.unfused_ps;
+    if (part < UNFUSED_SHARE || share_of_window(rules, cost) < MIN_SHARE ||
         sums.by_maker[MADE_BY_COMPILER] > sums.unfused_ps)
         return;
     char time[QUANTITY_SIZE], all[QUANTITY_SIZE], most[QUANTITY_SIZE];
-    double window = (double)per_device(rules, rules->window_ps);
-    struct finding *finding = finding_add(analysis, RULE_UNFUSED_KERNELS, (int64_t)(share * window),
-                                          share, rules->share_of);
+    struct finding *finding = finding_add(analysis, RULE_UNFUSED_KERNELS, per_device(rules, cost),
+                                          share_of_window(rules, cost), rules->share_of);
     finding->text = finding_text(
         analysis,
         "Kernels that mostly read and write memory take %s of the %s of all kernels on %s: %s; "

@@ -137,6 +137,8 @@ static bool by_family_time(const void *a, const void *b, const void *context)
     return m->total_ps != n->total_ps ? m->total_ps > n->total_ps : m->family < n->family;
 }
 
+/* A family is a property of a type, so that sums over types are those over the kernels. Other
+ * devices than GPUs have no kernels. */
 static void summarize_families(struct analysis *analysis, const struct totals *totals)
 {
     struct family_summary sums[KERNEL_FAMILIES] = {0};

@@ -100,7 +100,9 @@ def test_unknown_is_null_in_reports_and_families_have_reports(kymo, profile, tmp
     assert {row["kernel_name"]: (row["family"], row["uses_tensor_cores"]) for row in rows} == {
         GEMM: ("gemm", True), ADD: ("elementwise", False), "fused_moe_kernel": ("gemm", None), "my_kernel": ("other", None)}
     text = kymo.ok("tool", "kernel_stats", "p", *place)
-    assert [line.split("|")[0].rsplit() for line in text.splitlines() if "my_kernel" in line and "yes" not in line and " no " not in line]
+    words = {name: [word for word in ("yes", "no") if word in line.split()] for line in text.splitlines()
+             for name in ("nvjet", "at::native", "my_kernel") if name in line}
+    assert words == {"nvjet": ["yes"], "at::native": ["no"], "my_kernel": []}
     gviz = json.loads(kymo.ok("tool", "kernel_stats", "p", "--format", "gviz", *place))
     at = [column["id"] for column in gviz["cols"]].index("is_kernel_using_tensor_core")
     assert "uses_tensor_cores" not in [column["id"] for column in gviz["cols"]]
@@ -108,6 +110,17 @@ def test_unknown_is_null_in_reports_and_families_have_reports(kymo, profile, tmp
     rows = kymo.json("stats", "p", "kernel_family_sum", "--format", "json", *place)
     assert {row["Family"]: row["Instances"] for row in rows} == {
         "gemm": 5 * STEPS, "elementwise": 3 * STEPS, "other": 2 * STEPS}
+
+
+def test_symbols_are_shown_as_names_and_stay_in_the_tables(kymo, profile):
+    sql = profile(DATA / "kineto" / "sglang_modules.json.gz")
+    readable = "aiter::add_rmsnorm_quant_kernel<__bf16, __bf16, 64, 8, false, false, true, 1>"
+    symbol = "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib"
+    [[count]] = [row.values() for row in sql(f"SELECT count(*) FROM GpuKernel WHERE name = '{symbol}'")]
+    rows = {row["Name"]: row["Instances"] for row in kymo.json("stats", "p", "cuda_gpu_kern_sum", "--format", "json", "--data-path", profile.place)}
+    assert rows[readable] == count > 0 and not any(name.startswith("_Z") for name in rows)
+    summary = kymo.document(DATA / "kineto" / "sglang_modules.json.gz", "--output-format", "summary-json")
+    assert {row["name"]: row["count"] for row in summary["kernels"]}[readable] == count
 
 
 def test_diff_compares_families(kymo, tmp_path):
