@@ -251,7 +251,7 @@ describe('kernels and steps', () => {
     expect(Math.max(...shares.map(({ sum }) => sum))).toBeGreaterThan(1) // or a sum would do
     const page = await open('/profile/gpt?tab=steps')
     const shown = (await cells(page, 'Steps')).slice(0, 5).map((row) => parseFloat(row[7]!))
-    shown.forEach((percent, at) => expect(percent).toBeCloseTo(100 * shares[at]!.busy, 0))
+    shown.forEach((share, at) => expect(share).toBeCloseTo(shares[at]!.busy, 4))
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

@@ -95,7 +95,7 @@ export function byEvent(mode: Color, runs: readonly KeyRun[], keyOf: (key: strin
 
 /** Kernels by family; those of none are neutral, as is all other work. */
 export const FAMILIES_QUERY = `SELECT coalesce(s.readable, k.name) AS name, family FROM GpuKernel k LEFT JOIN ${READABLE_SYMBOLS} s ON s.symbol = k.name
-  WHERE family <> 'other' GROUP BY ALL ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY family) DESC, family, 1`
+  WHERE family <> 'other' GROUP BY 1, family ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY family) DESC, family, 1`
 
 /** Opcodes are the names of instructions. */
 export const OPCODES_QUERY = `SELECT opcode, opcode FROM Instruction GROUP BY opcode ORDER BY sum(duration_ns) DESC, opcode`
