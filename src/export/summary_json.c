@@ -86,6 +86,22 @@ static void put_ranking(struct json *json, const char *key, const ranked_list *l
     json_close(json, ']');
 }
 
+static void put_families(struct json *json, const struct summary *summary)
+{
+    json_key(json, "kernel_families");
+    json_open(json, '[');
+    const struct family_summary *entry;
+    array_each (entry, &summary->families) {
+        json_open_row(json, '{');
+        json_put_text(json, "family", kernel_family_name(entry->family));
+        json_put_uint(json, "count", entry->count);
+        json_put_double(json, "total_ns", ns(entry->total_ps));
+        json_put_double(json, "share", entry->share);
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void put_operations(struct json *json, const ranked_list *list)
 {
     json_key(json, "operations");
@@ -190,7 +206,9 @@ void put_summary(struct json *json, const struct analysis *analysis)
     put_operations(json, &summary->operations);
     put_operators(json, "operators", &summary->operators);
     put_operators(json, "modules", &summary->modules);
+    put_families(json, summary);
     put_ranking(json, "kernels", &summary->kernels);
+    put_ranking(json, "copies", &summary->copies);
     put_ranking(json, "host_events", &summary->host_events);
     put_threads(json, analysis);
     put_counters(json, analysis);

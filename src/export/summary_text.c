@@ -181,7 +181,7 @@ static void put_operators(const char *heading, const char *kind, const operator_
     const struct column columns[] = {{kind, true, true},           {"self", false, false},
                                      {"share", false, false},      {"with calls", false, false},
                                      {"+ backward", false, false}, {"count", false, false},
-                                     {"kernels", false, false}};
+                                     {"device work", false, false}};
     size_t count = 0;
     while (count < list->count && list->items[count].with_backward_ps > 0)
         count++;
@@ -204,19 +204,41 @@ static void put_operators(const char *heading, const char *kind, const operator_
     put_omitted(shown, count, out);
 }
 
-static void put_kernels(const struct summary *summary, const struct text_style *style,
-                        struct output *out)
+static void put_families(const struct summary *summary, const struct text_style *style,
+                         struct output *out)
 {
-    static const struct column columns[] = {{"kernel", true, true},  {"total", false, false},
-                                            {"share", false, false}, {"count", false, false},
-                                            {"mean", false, false},  {"max", false, false}};
-    size_t shown = rows_shown(summary->kernels.count, style);
+    static const struct column columns[] = {{"family", true, true},
+                                            {"total", false, false},
+                                            {"share", false, false},
+                                            {"kernels", false, false}};
+    if (summary->families.count == 0 || rows_shown(summary->families.count, style) == 0)
+        return;
+    put_heading(out, style, "Kernel families, by time on the device");
+    struct table table = table_begin(columns, 4);
+    const struct family_summary *entry;
+    array_each (entry, &summary->families) {
+        table_text(&table, kernel_family_name(entry->family));
+        table_ps(&table, (double)entry->total_ps);
+        table_share(&table, entry->share);
+        table_count(&table, entry->count);
+    }
+    table_end(&table, style, out);
+}
+
+/* Kernels, or copies: shares are of what the heading names. */
+static void put_work(const char *heading, const char *kind, const ranked_list *list,
+                     const struct text_style *style, struct output *out)
+{
+    const struct column columns[] = {{kind, true, true},      {"total", false, false},
+                                     {"share", false, false}, {"count", false, false},
+                                     {"mean", false, false},  {"max", false, false}};
+    size_t shown = rows_shown(list->count, style);
     if (shown == 0)
         return;
-    put_heading(out, style, "Kernels and copies, by time on the device");
+    put_heading(out, style, heading);
     struct table table = table_begin(columns, 6);
     for (size_t i = 0; i < shown; i++) {
-        const struct ranked *entry = &summary->kernels.items[i];
+        const struct ranked *entry = &list->items[i];
         table_text(&table, entry->name);
         table_ps(&table, (double)entry->totals.total_ps);
         table_share(&table, entry->share);
@@ -225,7 +247,7 @@ static void put_kernels(const struct summary *summary, const struct text_style *
         table_ps(&table, (double)entry->totals.max_ps);
     }
     table_end(&table, style, out);
-    put_omitted(shown, summary->kernels.count, out);
+    put_omitted(shown, list->count, out);
 }
 
 /* Self time excludes nested events; total, mean and max include them. */
@@ -330,7 +352,9 @@ void export_summary_text(const struct analysis *analysis, const struct text_styl
     put_operators("Operators, by self time on the device", "operator", &summary->operators, style,
                   out);
     put_operators("Modules, by self time on the device", "module", &summary->modules, style, out);
-    put_kernels(summary, style, out);
+    put_families(summary, style, out);
+    put_work("Kernels, by time on the device", "kernel", &summary->kernels, style, out);
+    put_work("Copies and memsets, by time on the device", "copy", &summary->copies, style, out);
     put_host_events(summary, style, out);
     put_threads(analysis, style, out);
     put_counters(analysis, style, out);

@@ -162,6 +162,20 @@ static bool open_parts(const struct capture *capture, const enum format *formats
     return ok;
 }
 
+/* Symbols of C++ are shown as names; the tables keep both. */
+static void show_names(struct catalog *catalog)
+{
+    char name[MANGLED_MAX];
+    for (size_t i = 0; i < catalog->types.count; i++) {
+        struct event_type *type = &catalog->types.items[i];
+        size_t size = type->display_name == STRING_NONE
+                          ? mangled_read(catalog_text(catalog, type->name), name)
+                          : 0;
+        if (size > 0)
+            type->display_name = catalog_string(catalog, (struct text){name, size});
+    }
+}
+
 bool import_capture(const struct capture *capture, struct pool *pool, struct source **source,
                     struct error *err)
 {
@@ -177,5 +191,7 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
     bool ok = find_formats(capture, formats, err) && check_formats(capture, formats, err) &&
               open_parts(capture, formats, pool, source, err);
     mem_free(formats);
+    if (ok)
+        show_names(&(*source)->catalog);
     return ok;
 }

@@ -20,7 +20,9 @@ interface Answer {
   steps: { count: number; host_ns: { mean: number; p50: number; p99: number } | null }
   devices: { name: string; busy_share: number; busy_ns: number; launch_delay_ns: { p50: number; p99: number } | null }[]
   operations: Ranked[]
+  kernel_families: { family: string; count: number; total_ns: number; share: number }[]
   kernels: Ranked[]
+  copies: Ranked[]
   host_events: Ranked[]
 }
 
@@ -83,10 +85,12 @@ test.each([...ALL, RECORDED])('%s: the numbers match the server’s', async (nam
   expect(facts).toContain(answer.event_count.toLocaleString('en-US'))
   expect(facts).toContain(formatNs(answer.span_ns))
   for (const [title, entries] of [
-    ['Top operations', answer.operations], ['Top kernels', answer.kernels], ['Top host events', answer.host_events],
+    ['Top operations', answer.operations], ['Top kernels', answer.kernels], ['Top copies and memsets', answer.copies],
+    ['Top host events', answer.host_events],
+    ['Device time by kernel family', answer.kernel_families.map((one) => ({ name: one.family, share: one.share, self_ns: one.total_ns }))],
   ] as const) {
     const rows = card(title).getByRole('listitem')
-    expect(await rows.count()).toBe(Math.min(10, entries.length))
+    expect(await rows.count()).toBe(title.endsWith('family') ? entries.length : Math.min(10, entries.length))
     if (entries.length === 0) continue
     const text = (await rows.first().textContent())!
     expect(text).toContain(entries[0]!.name)

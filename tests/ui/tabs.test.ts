@@ -236,6 +236,26 @@ describe('kernels and steps', () => {
     await page.close()
   })
 
+  test('the kernel share of a step is the time in which kernels run, never above 100 %', async () => {
+    const steps = (await ask(server, 'gpt', 'SELECT id, device_end_ts - device_start_ts FROM Step ORDER BY start_ts, id')) as [number, number][]
+    const kernels = (await ask(server, 'gpt', 'SELECT step_id, start_ts, end_ts FROM GpuKernel ORDER BY start_ts')) as [number, number, number][]
+    const shares = steps.map(([id, span]) => {
+      let [busy, sum, until] = [0, 0, 0]
+      for (const [step, start, end] of kernels.filter((kernel) => kernel[0] === id)) {
+        busy += Math.max(0, end - Math.max(start, until))
+        sum += end - start
+        until = Math.max(until, end)
+      }
+      return { busy: busy / span, sum: sum / span }
+    })
+    expect(Math.max(...shares.map(({ sum }) => sum))).toBeGreaterThan(1) // or a sum would do
+    const page = await open('/profile/gpt?tab=steps')
+    const shown = (await cells(page, 'Steps')).slice(0, 5).map((row) => parseFloat(row[7]!))
+    shown.forEach((share, at) => expect(share).toBeCloseTo(shares[at]!.busy, 4))
+    expect(page.consoleErrors).toEqual([])
+    await page.close()
+  })
+
   test('a click on a step shows all of it', async () => {
     const rows = (await ask(server, 'gpt',
       'SELECT number, start_ts, duration_ns, device_end_ts - device_start_ts, event_id, end_ts, device_end_ts FROM Step ORDER BY start_ts')) as number[][]

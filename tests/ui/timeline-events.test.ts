@@ -180,7 +180,7 @@ test('colors follow the color mode, and match the legend', async () => {
   expect(await page.getByRole('complementary', { name: 'Legend' }).count()).toBe(0)
   for (const [mode, entry, isAllListed] of [
     ['duration', '1 ms', false], ['engine', 'Stream', true], ['opcode', 'fusion', true], ['layer', 'jit(train_step)', false],
-    ['module', 'jit_train_step', true],
+    ['module', 'jit_train_step', true], ['family', 'gemm', true],
   ] as const) {
     await page.goto(`${server.url}/profile/gpt?${NEAR}&color=${mode}`)
     await complete(page)
@@ -194,7 +194,7 @@ test('colors follow the color mode, and match the legend', async () => {
     // Slices of several events, and the gaps between them, are darker.
     if (isAllListed) expect(shown.filter((color) => listed.includes(color)).length, mode).toBeGreaterThan(0.8 * shown.length)
   }
-  await page.getByRole('button', { name: 'Module' }).click()
+  await page.getByRole('button', { name: 'Kernel family' }).click()
   expect(await page.getByRole('complementary', { name: 'Legend' }).locator('i').count()).toBe(0)
   await close(page)
 })

@@ -58,6 +58,9 @@
  * is low: the values of Nsight's rule gpu_time_util. */
 #define USAGE_PARTS     30
 #define LOW_USAGE_SHARE 0.50
+/* The share of the kernels' time that elementwise, norm, softmax, reduction and copy kernels take
+ * before fusing them is worth the work; compiled programs of the same models stay below. */
+#define UNFUSED_SHARE 0.20
 /* Of more waves of blocks the last one does not matter. */
 #define MAX_TAIL_WAVES 8
 

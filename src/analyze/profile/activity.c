@@ -132,6 +132,7 @@ static bool is_in_window(const struct device_activity *activity, int64_t start, 
                         : end > activity->from_ps && start < activity->to_ps;
 }
 
+/* Events come by start. Waits are not work; copies and memsets are, but not kernels. */
 static void add_work(struct merge *merge, const struct lane_events *events,
                      const struct cursor *cursor)
 {
@@ -148,7 +149,10 @@ static void add_work(struct merge *merge, const struct lane_events *events,
         return;
     start = start > activity->from_ps ? start : activity->from_ps;
     end = end < activity->to_ps ? end : activity->to_ps;
-    activity->work_events++;
+    if (is_kernel_type(merge->analysis, events->type[cursor->event])) {
+        activity->kernels++;
+        activity->kernel_ps = add_saturated(activity->kernel_ps, end - start);
+    }
     add_gap(activity, merge->window_to, start, (struct event_ref){cursor->track, cursor->event});
     activity->work_ps = add_saturated(activity->work_ps, cover(&merge->window_to, start, end));
     for (unsigned i = 0; i < DEVICE_CLASSES; i++)

@@ -96,6 +96,9 @@ enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
                             const struct operation *operation);
 /* The class of an event type; RANK_CLASSES: a frame around other work, or a wait. */
 enum rank_class rank_class_of(const struct analysis *analysis, uint32_t type);
+/* Whether work of this type is a kernel, or an operation of devices without kernels: not a copy, a
+ * memset or a wait. */
+bool is_kernel_type(const struct analysis *analysis, uint32_t type);
 /* The type of the numbers in an HLO text: "f32" of "%x = f32[8] fusion(bf16[8] %y)"; of a product
  * of matrices, that of what it multiplies. */
 struct text type_in_expression(struct text expression, bool is_product);
@@ -152,7 +155,8 @@ struct device_activity {
     uint32_t main_lane; /* the host lane of the steps; TRACK_NONE without them */
     int64_t from_ps, to_ps;
     /* In that time: */
-    uint64_t work_events;
+    uint64_t kernels;                 /* without copies and memsets */
+    int64_t kernel_ps;                /* their durations, added up */
     int64_t work_ps;                  /* busy */
     int64_t alone_ps[DEVICE_CLASSES]; /* nothing but this class of work ran */
     int64_t short_gaps_ps;            /* idle, in gaps too short for `gaps` */

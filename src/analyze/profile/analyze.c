@@ -89,6 +89,7 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->launches);
     mem_free(analysis->host_class);
     mem_free(analysis->device_class);
+    mem_free(analysis->kernel_kinds);
     mem_free(analysis->kernel_traits);
     array_free(&analysis->devices);
     idmap_free(&analysis->device_by_track);
@@ -101,6 +102,8 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->externals);
     array_free(&analysis->summary.operations);
     array_free(&analysis->summary.kernels);
+    array_free(&analysis->summary.copies);
+    array_free(&analysis->summary.families);
     array_free(&analysis->summary.host_events);
     array_free(&analysis->summary.operators);
     array_free(&analysis->summary.modules);

@@ -166,9 +166,10 @@ struct distribution {
 struct ranked {
     struct text name;
     struct totals totals;
-    double mean_ps;       /* of the total */
-    double share;         /* of the self time of all in its ranking */
-    uint8_t device_class; /* kernels and recorded operations; see enum device_class */
+    double mean_ps;          /* of the total */
+    double share;            /* of the self time of all in its ranking */
+    uint8_t device_class;    /* kernels, copies and recorded operations; see enum device_class */
+    struct kernel_kind kind; /* kernels only */
     /* operations only */
     struct text module, category, op_name, file;
     uint32_t line;
@@ -191,6 +192,14 @@ struct operator_summary {
     double share;             /* of self_ps in the time of all device work */
 };
 typedef ARRAY(struct operator_summary) operator_list;
+
+/* All kernels of a family. */
+struct family_summary {
+    enum kernel_family family;
+    uint64_t count;
+    int64_t total_ps;
+    double share; /* of the durations of all kernels */
+};
 
 struct device_summary {
     uint32_t track; /* the source track */
@@ -232,8 +241,10 @@ struct summary {
     int64_t profiler_ps;                 /* time covered by those, over all threads */
     struct source_summary *sources;      /* by track, of those that are sources */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
-    ranked_list operations, kernels, host_events; /* most self time first */
-    operator_list operators, modules;             /* most time on the device first */
+    ranked_list operations, kernels, copies, host_events; /* most self time first; memsets are
+                                                             among copies */
+    ARRAY(struct family_summary) families;                /* of kernels of GPUs, most time first */
+    operator_list operators, modules;                     /* most time on the device first */
     ARRAY(struct device_summary) devices;
     ARRAY(struct thread_summary) threads;
     ARRAY(struct counter_summary) counters;
@@ -391,6 +402,7 @@ struct analysis {
     struct idmap *launch_by_correlation; /* by track of the process */
     ARRAY(struct derived_row) rows;
     uint8_t *host_class, *device_class; /* by event type; see the enums */
+    struct kernel_kind *kernel_kinds;   /* by event type */
     _Atomic uint16_t *kernel_traits;    /* by event type; see kernel_precision */
     ARRAY(struct device_figures) devices;
     struct idmap device_by_track;                     /* source track -> index in devices */
@@ -441,8 +453,8 @@ struct text attribution_name(enum attributed attribution);
 const struct operation *kernel_operation_of(const struct analysis *analysis,
                                             const struct hlo_label *label, uint32_t type);
 /* Whether a kernel multiplies matrices in units made for that; its operation may be NULL. */
-bool kernel_uses_matrix_units(const struct analysis *analysis, uint32_t type,
-                              const struct operation *operation);
+enum tensor_cores kernel_tensor_cores(const struct analysis *analysis, uint32_t type,
+                                      const struct operation *operation);
 /* The call of the operator that launched an event on a device, or that is the operator of a call on
  * the host; or NULL. */
 const struct call *operator_call(const struct analysis *analysis, uint32_t track, uint64_t event);

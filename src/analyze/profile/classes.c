@@ -1,7 +1,8 @@
 /*
  * What an event type means for performance, from its name: calls of the CUDA, HIP and PJRT
  * runtimes, of the frameworks above them, and device work that moves data. Names come from the
- * libraries, so one table serves every format; a name that no pattern has is plain.
+ * libraries, so one table serves every format; a name that no pattern has is plain. What kind of
+ * kernel a kernel is, and what communicates, model/kernel_family.h says.
  */
 #include "analyze/profile/analysis_passes.h"
 
@@ -124,19 +125,6 @@ static const struct pattern host_patterns[] = {
 };
 
 static const struct pattern work_patterns[] = {
-    {HAS, "nccl", DEVICE_COMMUNICATION},
-    {HAS, "rccl", DEVICE_COMMUNICATION},
-    {HAS, "nvshmem", DEVICE_COMMUNICATION},
-    {STARTS, "all-reduce", DEVICE_COMMUNICATION},
-    {STARTS, "all-gather", DEVICE_COMMUNICATION},
-    {STARTS, "all-to-all", DEVICE_COMMUNICATION},
-    {STARTS, "reduce-scatter", DEVICE_COMMUNICATION},
-    {STARTS, "collective-permute", DEVICE_COMMUNICATION},
-    {STARTS, "send.", DEVICE_COMMUNICATION},
-    {STARTS, "send-done", DEVICE_COMMUNICATION},
-    {STARTS, "recv.", DEVICE_COMMUNICATION},
-    {STARTS, "recv-done", DEVICE_COMMUNICATION},
-    {STARTS, "cc_running", DEVICE_COMMUNICATION},
     /* Between the host and a device; copies inside a device are its work. */
     {STARTS, "Memcpy HtoD", DEVICE_COPY},
     {STARTS, "Memcpy DtoH", DEVICE_COPY},
@@ -215,6 +203,7 @@ void classify_types(struct analysis *analysis)
     size_t types = catalog->types.count;
     analysis->host_class = mem_zeroed(types, sizeof *analysis->host_class);
     analysis->device_class = mem_zeroed(types, sizeof *analysis->device_class);
+    analysis->kernel_kinds = mem_zeroed(types, sizeof *analysis->kernel_kinds);
     for (uint32_t i = 0; i < types; i++) {
         struct text name = catalog_type_label(catalog, i);
         struct text function = python_function(name);
@@ -222,7 +211,12 @@ void classify_types(struct analysis *analysis)
             class_of(name, function, host_patterns, sizeof host_patterns / sizeof *host_patterns);
         if (analysis->type_roles[i] == TYPE_PROFILER)
             analysis->host_class[i] = HOST_PROFILER;
-        analysis->device_class[i] =
-            class_of(name, function, work_patterns, sizeof work_patterns / sizeof *work_patterns);
+        /* What is shown of a symbol may lack arguments that tell. */
+        struct text symbol = catalog_text(catalog, catalog->types.items[i].name);
+        analysis->kernel_kinds[i] = kernel_kind_of(text_starts(symbol, TEXT("_Z")) ? symbol : name);
+        analysis->device_class[i] = analysis->kernel_kinds[i].family == FAMILY_COMMUNICATION
+                                        ? DEVICE_COMMUNICATION
+                                        : class_of(name, function, work_patterns,
+                                                   sizeof work_patterns / sizeof *work_patterns);
     }
 }

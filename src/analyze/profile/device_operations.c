@@ -219,8 +219,8 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
     open->kernels_ps = add_saturated(open->kernels_ps, duration);
     if (sum->kernels++ == 0)
         sum->first = (struct event_ref){sums->track, work->event};
-    if (kernel_uses_matrix_units(analysis, type,
-                                 operation_at(analysis, sum->program, sum->operation)))
+    if (kernel_tensor_cores(analysis, type, operation_at(analysis, sum->program, sum->operation)) ==
+        TENSOR_CORES_YES)
         sum->matrix_unit_ps = add_saturated(sum->matrix_unit_ps, duration);
 }
 

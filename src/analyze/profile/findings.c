@@ -19,7 +19,8 @@ static void choose_devices(struct rules *rules)
         rules->window_ps =
             add_saturated(rules->window_ps, sub_saturated(activity->to_ps, activity->from_ps));
         rules->work_ps = add_saturated(rules->work_ps, activity->work_ps);
-        rules->work_events += activity->work_events;
+        rules->kernels += activity->kernels;
+        rules->kernel_ps = add_saturated(rules->kernel_ps, activity->kernel_ps);
         has_steps |= activity->has_steps;
     }
     rules->share_of = has_steps ? name_of_steps(rules->analysis) : "the active time";

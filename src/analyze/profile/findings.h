@@ -16,6 +16,11 @@ void finding_span(const struct analysis *analysis, struct finding *finding, cons
                   int64_t from_ps, int64_t to_ps, struct event_ref event);
 void finding_event(const struct analysis *analysis, struct finding *finding, const char *label,
                    struct event_ref event);
+/* The longest work of a class as evidence: of any device (TRACK_NONE) or of one, of any name
+ * (empty) or of one. */
+struct rules;
+void put_longest_work(struct rules *rules, struct finding *finding, enum device_class class,
+                      uint32_t device, struct text name);
 /* A name in a sentence: shortened. */
 const char *finding_name(struct analysis *analysis, struct text name);
 const char *finding_type(struct analysis *analysis, uint32_t type);
@@ -53,7 +58,8 @@ struct rules {
     /* Devices that take part, and their sums. */
     ARRAY(const struct device_activity *) devices;
     int64_t window_ps, work_ps;
-    uint64_t work_events;
+    uint64_t kernels; /* see struct device_activity, as the next */
+    int64_t kernel_ps;
     const char *share_of;
 };
 typedef void find_function(struct rules *rules);

@@ -13,8 +13,9 @@ static const char *names_of_class(struct rules *rules, enum device_class class)
     const char *names = "";
     size_t count = 0;
     const struct ranked *entry;
-    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.operations};
-    for (size_t i = 0; i < 2; i++)
+    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.copies,
+                                  &analysis->summary.operations};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         array_each (entry, lists[i]) {
             uint32_t string = intern_find(&catalog->strings, entry->name);
             if (entry->device_class != class || string == INTERN_NONE || count == MAX_NAMES)
@@ -55,9 +56,9 @@ static bool *types_of(const struct analysis *analysis, enum device_class class, 
     return is_wanted;
 }
 
-/* The longest work of a class: of any device, or of one; of any name, or of one. */
-static void put_longest(struct rules *rules, struct finding *finding, enum device_class class,
-                        uint32_t device, struct text name)
+/* Lengths are not kept by type, so all work is looked at. */
+void put_longest_work(struct rules *rules, struct finding *finding, enum device_class class,
+                      uint32_t device, struct text name)
 {
     struct analysis *analysis = rules->analysis;
     struct event_ref longest = {.track = TRACK_NONE};
@@ -100,8 +101,9 @@ static void find_alone(struct rules *rules, enum device_class class, enum findin
     char time[QUANTITY_SIZE], sum[QUANTITY_SIZE];
     int64_t all = 0;
     const struct ranked *entry;
-    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.operations};
-    for (size_t i = 0; i < 2; i++)
+    const ranked_list *lists[] = {&analysis->summary.kernels, &analysis->summary.copies,
+                                  &analysis->summary.operations};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         array_each (entry, lists[i])
             all = entry->device_class == class ? add_saturated(all, entry->totals.self_ps) : all;
     all = all > alone ? all : alone; /* the two may be of different clocks */
@@ -114,7 +116,22 @@ static void find_alone(struct rules *rules, enum device_class class, enum findin
                      format_ps((double)per_device(rules, alone), time));
     finding->advice = advice;
     finding->sql = class_sql(rules, class);
-    put_longest(rules, finding, class, TRACK_NONE, TEXT(""));
+    put_longest_work(rules, finding, class, TRACK_NONE, TEXT(""));
+}
+
+static int64_t family_ps(const struct analysis *analysis, enum kernel_family family)
+{
+    const struct family_summary *sum;
+    array_each (sum, &analysis->summary.families)
+        if (sum->family == family)
+            return sum->total_ps;
+    return 0;
+}
+
+/* Attention without kernels of its own has those of a softmax. */
+static bool lacks_flash_attention(const struct analysis *analysis)
+{
+    return family_ps(analysis, FAMILY_SOFTMAX) > 0 && family_ps(analysis, FAMILY_ATTENTION) == 0;
 }
 
 /* Busy devices: what is left to gain is in the kernels. */
@@ -144,14 +161,16 @@ void find_busy(struct rules *rules)
                      analysis->summary.operations.count > 0 ? "operations" : "kernels",
                      finding_name(analysis, first->name),
                      format_ps((double)per_device(rules, first->totals.self_ps), most));
-    finding->advice =
+    finding->advice = finding_text(
+        analysis,
         "The host keeps up: time is gained in the kernels, the largest first. Lower precision, "
-        "better shapes for the matrix units, fused or flash variants, less recomputation.";
+        "better shapes for the matrix units, fused variants%s, less recomputation.",
+        lacks_flash_attention(analysis) ? " such as flash attention" : "");
     finding->sql =
         "SELECT e.name, count(*) AS count, sum(duration_ns) / 1e6 AS ms, avg(duration_ns) / 1e3 AS "
         "mean_us FROM SystemProfileEvents e JOIN Track t ON t.id = e.track_id WHERE t.role "
         "IN ('stream', 'ops') GROUP BY e.name ORDER BY ms DESC LIMIT 100";
-    put_longest(rules, finding, DEVICE_COMPUTE, TRACK_NONE, first->name);
+    put_longest_work(rules, finding, DEVICE_COMPUTE, TRACK_NONE, first->name);
 }
 
 void find_communication(struct rules *rules)
@@ -220,11 +239,13 @@ void find_stragglers(struct rules *rules)
     finding->advice =
         "Balance what ranks get: batches by length, tables and experts by load, pipeline "
         "stages by cost. If the work is equal, look for a slower or throttled device.";
-    finding->sql =
+    const char *waiting = names_of_class(rules, DEVICE_COMMUNICATION);
+    finding->sql = finding_text(
+        analysis,
         "SELECT t.instance_id, p.name AS device, sum(e.duration_ns) / 1e6 AS ms FROM "
-        "SystemProfileEvents e JOIN Track t ON t.id = e.track_id JOIN Track p ON p.id = "
-        "t.parent_id WHERE t.role IN ('stream', 'ops') AND NOT regexp_matches(e.name, "
-        "'nccl|rccl|all-reduce|all-gather|all-to-all|reduce-scatter|collective', 'i') GROUP BY "
-        "ALL ORDER BY ms DESC";
-    put_longest(rules, finding, DEVICE_COMPUTE, slowest->device, TEXT(""));
+        "SystemProfileEvents e JOIN EventType y ON y.id = e.event_type_id JOIN Track t ON t.id = "
+        "e.track_id JOIN Track p ON p.id = t.parent_id WHERE t.role IN ('stream', 'ops') AND "
+        "coalesce(y.display_name, e.name) NOT IN (%s) GROUP BY ALL ORDER BY ms DESC",
+        waiting[0] ? waiting : "''");
+    put_longest_work(rules, finding, DEVICE_COMPUTE, slowest->device, TEXT(""));
 }

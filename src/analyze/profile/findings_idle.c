@@ -195,12 +195,12 @@ static const char *sentence(struct rules *rules, const struct idle_rule *rule,
     const char *text =
         finding_text(analysis, "%s %s %s", who,
                      format_ps((double)per_device(rules, totals->cost_ps), time), rule->reason);
-    double events = (double)rules->work_events;
-    if (rule->cause == CAUSE_LAUNCH || rule->cause == CAUSE_QUEUED)
+    double kernels = (double)rules->kernels;
+    if (rules->kernels > 0 && (rule->cause == CAUSE_LAUNCH || rule->cause == CAUSE_QUEUED))
         return finding_text(analysis, "%s: %s kernels take %s on average, one starts every %s.",
-                            text, format_count(rules->work_events / rules->devices.count, count),
-                            format_ps((double)rules->work_ps / events, kernel),
-                            format_ps((double)rules->window_ps / events, launch));
+                            text, format_count(rules->kernels / rules->devices.count, count),
+                            format_ps((double)rules->kernel_ps / kernels, kernel),
+                            format_ps((double)rules->window_ps / kernels, launch));
     return totals->gaps < 2
                ? finding_text(analysis, "%s.", text)
                : finding_text(analysis, "%s, in %s gaps.", text,
@@ -240,7 +240,7 @@ void find_idle(struct rules *rules)
     /* In a window too long to count, parts and whole both saturate: an excess is no defect. */
     rules->analysis->idle_excess_ps = rules->window_ps == INT64_MAX ? 0 : excess_ps;
     /* Long kernels do not wait for launches: such gaps have another reason. */
-    if (rules->work_ps >= (int64_t)rules->work_events * SHORT_KERNEL_PS) {
+    if ((double)rules->kernel_ps >= (double)rules->kernels * (double)SHORT_KERNEL_PS) {
         struct cause_totals *host = &idle.causes[CAUSE_HOST], *launch = &idle.causes[CAUSE_LAUNCH];
         host->cost_ps = add_saturated(host->cost_ps, launch->cost_ps);
         host->unrecorded_ps = add_saturated(host->unrecorded_ps, launch->unrecorded_ps);

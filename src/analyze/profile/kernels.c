@@ -1,19 +1,17 @@
 /*
  * What kernels are, from their names and their operations: the type of numbers they compute with,
- * and whether they use tensor cores. Names are those of cuBLAS, cuDNN, CUTLASS, rocBLAS and of C++
- * templates; they are looked at once for each event type.
+ * and whether they use tensor cores. Names are looked at once for each event type.
  */
 #include "analyze/profile/analysis_passes.h"
 
-/* Of a type: whether it was looked at, whether it uses matrix units, precision, kind of work. */
+/* Of a type: whether it was looked at, precision, kind of work. */
 enum {
     TRAITS_KNOWN = 1,
-    TRAITS_MATRIX = 2,
+    TRAITS_COPY = 2, /* a copy or memset, in whatever direction */
     TRAITS_PRECISION_SHIFT = 2,
     TRAITS_PRECISION = 3,
     TRAITS_KIND_SHIFT = 4,
     TRAITS_KIND = 15,
-    TRAITS_GENERATED = 1 << 8, /* for a product of matrices, by Triton */
 };
 static_assert((int)WORK_AROUND < 16, "a kind has four bits");
 
@@ -22,33 +20,6 @@ struct word {
     const char *text; /* in lower case */
     uint8_t precision;
 };
-
-/* XProf's list, without the words that stand for convolutions on any core. */
-static const char *const matrix_words[] = {"16816",
-                                           "c1688",
-                                           "h1688",
-                                           "h884",
-                                           "hmma",
-                                           "i16832",
-                                           "i8816",
-                                           "s884",
-                                           "s1688",
-                                           "xmma_gemm",
-                                           "xmma_implicit_gemm",
-                                           "xmma_sparse",
-                                           "xmma_warp",
-                                           "tensorop",
-                                           "nvjet_",
-                                           "wgmma",
-                                           "gmma",
-                                           "_mfma",
-                                           "imma",
-                                           "qgmma",
-                                           "flash_fwd",
-                                           "flash_bwd",
-                                           "fmha_",
-                                           "cudnn_generated_fort_native_sdpa",
-                                           "cijk_"};
 
 /* The first that is in a name tells. */
 static const struct word precision_words[] = {
@@ -212,15 +183,10 @@ static uint16_t traits_of(const struct analysis *analysis, uint32_t type)
         return traits;
     struct text name = catalog_type_label(analysis->catalog, type);
     traits = TRAITS_KNOWN;
-    for (size_t i = 0; i < sizeof matrix_words / sizeof *matrix_words; i++)
-        if (has(name, matrix_words[i])) {
-            traits |= TRAITS_MATRIX;
-            break;
-        }
+    if (text_starts(name, TEXT("Memcpy")) || text_starts(name, TEXT("Memset")))
+        traits |= TRAITS_COPY;
     traits |= (uint16_t)(precision_of_name(analysis, type) << TRAITS_PRECISION_SHIFT);
     traits |= (uint16_t)(kind_of_type(analysis, type) << TRAITS_KIND_SHIFT);
-    if (has(name, "gemm_fusion") || has(name, "triton"))
-        traits |= TRAITS_GENERATED;
     atomic_store_explicit(&analysis->kernel_traits[type], traits, memory_order_relaxed);
     return traits;
 }
@@ -247,30 +213,35 @@ enum work_kind kind_of_work(const struct analysis *analysis, uint32_t type,
 
 enum rank_class rank_class_of(const struct analysis *analysis, uint32_t type)
 {
-    struct text name = catalog_type_label(analysis->catalog, type);
-    enum work_kind kind =
-        (enum work_kind)(traits_of(analysis, type) >> TRAITS_KIND_SHIFT & TRAITS_KIND);
+    uint16_t traits = traits_of(analysis, type);
+    enum work_kind kind = (enum work_kind)(traits >> TRAITS_KIND_SHIFT & TRAITS_KIND);
     if (kind == WORK_AROUND)
         return RANK_CLASSES;
     if (kind == WORK_COLLECTIVES)
         return RANK_COMMUNICATION;
-    return kind != WORK_KINDS || text_starts(name, TEXT("Memcpy")) ||
-                   text_starts(name, TEXT("Memset"))
-               ? RANK_COPY
-               : RANK_COMPUTE;
+    return kind != WORK_KINDS || (traits & TRAITS_COPY) ? RANK_COPY : RANK_COMPUTE;
+}
+
+bool is_kernel_type(const struct analysis *analysis, uint32_t type)
+{
+    enum rank_class class = rank_class_of(analysis, type);
+    return class == RANK_COMPUTE || class == RANK_COMMUNICATION;
 }
 
 /* Kernels that XLA generates are named after their operation alone: those with products of matrices
  * use the units for them, for all types that these have. */
-bool kernel_uses_matrix_units(const struct analysis *analysis, uint32_t type,
-                              const struct operation *operation)
+enum tensor_cores kernel_tensor_cores(const struct analysis *analysis, uint32_t type,
+                                      const struct operation *operation)
 {
-    uint16_t traits = traits_of(analysis, type);
-    if (traits & TRAITS_MATRIX)
-        return true;
-    if (!operation || !(traits & TRAITS_GENERATED) || !(operation->matrix_flops > 0))
-        return false;
+    struct kernel_kind kind = analysis->kernel_kinds[type];
+    if (kind.tensor_cores != TENSOR_CORES_UNKNOWN || kind.maker != MADE_BY_COMPILER || !operation ||
+        isnan(operation->matrix_flops))
+        return (enum tensor_cores)kind.tensor_cores;
+    if (!(operation->matrix_flops > 0))
+        return TENSOR_CORES_NO;
     struct text number = catalog_text(analysis->catalog, operation->compute_type);
     enum precision precision = precision_of_type(number);
-    return precision == PRECISION_16 || precision == PRECISION_32 || text_equal(number, TEXT("s8"));
+    return precision == PRECISION_16 || precision == PRECISION_32 || text_equal(number, TEXT("s8"))
+               ? TENSOR_CORES_YES
+               : TENSOR_CORES_UNKNOWN;
 }

@@ -154,9 +154,11 @@ static bool by_device_time(const void *a, const void *b, const void *context)
 static void rank_operators(const struct analysis *analysis, operator_list *list)
 {
     double whole = 0;
-    const struct ranked *kernel;
-    array_each (kernel, &analysis->summary.kernels)
-        whole += (double)kernel->totals.total_ps;
+    const struct ranked *work;
+    array_each (work, &analysis->summary.kernels)
+        whole += (double)work->totals.total_ps;
+    array_each (work, &analysis->summary.copies)
+        whole += (double)work->totals.total_ps;
     for (size_t i = 0; i < list->count; i++)
         list->items[i].share = whole > 0 ? (double)list->items[i].self_ps / whole : 0;
     sort_items(list->items, list->count, sizeof *list->items, by_device_time, NULL);

@@ -92,14 +92,20 @@ static void rank(struct ranked *items, size_t count)
     sort_items(items, count, sizeof *items, by_self_time, NULL);
 }
 
-/* Types that are shown by the same name are merged, also of several devices or threads. */
+static bool is_copy_type(const struct analysis *analysis, uint32_t type)
+{
+    return rank_class_of(analysis, type) == RANK_COPY;
+}
+
+/* Types that are shown by the same name are merged, also of several devices or threads. is_listed
+ * may be NULL: all are. */
 static void rank_types(const struct analysis *analysis, const struct totals *totals,
-                       ranked_list *list)
+                       bool (*is_listed)(const struct analysis *, uint32_t), ranked_list *list)
 {
     const struct catalog *catalog = analysis->catalog;
     struct idmap by_name = {0};
     for (uint32_t type = 0; type < catalog->types.count; type++) {
-        if (totals[type].count == 0)
+        if (totals[type].count == 0 || (is_listed && !is_listed(analysis, type)))
             continue;
         const struct event_type *event_type = &catalog->types.items[type];
         uint32_t name = event_type->display_name ? event_type->display_name : event_type->name;
@@ -108,12 +114,55 @@ static void rank_types(const struct analysis *analysis, const struct totals *tot
             at = (uint32_t)list->count;
             idmap_put(&by_name, name, at);
             *array_push(list) = (struct ranked){.name = catalog_type_label(catalog, type),
-                                                .device_class = analysis->device_class[type]};
+                                                .device_class = analysis->device_class[type],
+                                                .kind = analysis->kernel_kinds[type]};
         }
         totals_merge(&list->items[at].totals, &totals[type]);
     }
     idmap_free(&by_name);
     rank(list->items, list->count);
+}
+
+static bool has_gpu(const struct catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->tracks.count; i++)
+        if (catalog->tracks.items[i].level == TRACK_SOURCE &&
+            text_starts(catalog_text(catalog, catalog->tracks.items[i].name), TEXT("/device:GPU")))
+            return true;
+    return false;
+}
+
+static bool by_family_time(const void *a, const void *b, const void *context)
+{
+    (void)context;
+    const struct family_summary *m = a, *n = b;
+    return m->total_ps != n->total_ps ? m->total_ps > n->total_ps : m->family < n->family;
+}
+
+/* A family is a property of a type, so that sums over types are those over the kernels. Other
+ * devices than GPUs have no kernels. */
+static void summarize_families(struct analysis *analysis, const struct totals *totals)
+{
+    struct family_summary sums[KERNEL_FAMILIES] = {0};
+    double whole = 0;
+    if (!has_gpu(analysis->catalog))
+        return;
+    for (uint32_t type = 0; type < analysis->catalog->types.count; type++) {
+        if (totals[type].count == 0 || !is_kernel_type(analysis, type))
+            continue;
+        struct family_summary *sum = &sums[analysis->kernel_kinds[type].family];
+        sum->count += totals[type].count;
+        sum->total_ps = add_saturated(sum->total_ps, totals[type].total_ps);
+        whole += (double)totals[type].total_ps;
+    }
+    for (unsigned i = 0; i < KERNEL_FAMILIES; i++) {
+        sums[i].family = (enum kernel_family)i;
+        sums[i].share = whole > 0 ? (double)sums[i].total_ps / whole : 0;
+        if (sums[i].count > 0)
+            *array_push(&analysis->summary.families) = sums[i];
+    }
+    sort_items(analysis->summary.families.items, analysis->summary.families.count,
+               sizeof(struct family_summary), by_family_time, NULL);
 }
 
 static struct text type_text(const struct catalog *catalog, uint32_t type, struct text key)
@@ -357,8 +406,10 @@ void summarize(struct analysis *analysis, const struct type_totals *types,
     summarize_devices(analysis, activities);
     sort_items(summary->threads.items, summary->threads.count, sizeof *summary->threads.items,
                by_busy_time, NULL);
-    rank_types(analysis, types->kernels, &summary->kernels);
-    rank_types(analysis, types->host, &summary->host_events);
+    rank_types(analysis, types->kernels, is_kernel_type, &summary->kernels);
+    rank_types(analysis, types->kernels, is_copy_type, &summary->copies);
+    summarize_families(analysis, types->kernels);
+    rank_types(analysis, types->host, NULL, &summary->host_events);
     add_recorded_operations(analysis, types->operations, &summary->operations);
     add_derived_operations(catalog, operations, &summary->operations);
     rank(summary->operations.items, summary->operations.count);

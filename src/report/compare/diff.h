@@ -1,7 +1,8 @@
 /*
  * diff: what changed between two profiles, or two runs of many ranks, A and B: steps, operators,
- * kernels, collectives, copies, work of the host and memory, of runs ranks and machines, with the
- * significance of each change over steps, and what explains the change of the step time.
+ * families of kernels, kernels, collectives, copies, work of the host and memory, of runs ranks and
+ * machines, with the significance of each change over steps, and what explains the change of the
+ * step time.
  */
 #ifndef KYMO_REPORT_COMPARE_DIFF_H
 #define KYMO_REPORT_COMPARE_DIFF_H
@@ -15,6 +16,7 @@ enum diff_kind {
     DIFF_RANKS,
     DIFF_MACHINES,
     DIFF_OPERATORS,
+    DIFF_FAMILIES,
     DIFF_KERNELS,
     DIFF_COLLECTIVES,
     DIFF_COPIES,

@@ -81,6 +81,7 @@ static bool read_all(struct reading *reading, struct error *err)
         {compare_sql_profile_steps, take_step, DIFF_STEPS},
         {compare_sql_profile_devices, take_devices, DIFF_STEPS},
         {compare_sql_profile_operators, take_value, DIFF_OPERATORS},
+        {compare_sql_profile_families, take_value, DIFF_FAMILIES},
         {compare_sql_profile_kernels, take_value, DIFF_KERNELS},
         {compare_sql_profile_collectives, take_value, DIFF_COLLECTIVES},
         {compare_sql_profile_copies, take_value, DIFF_COPIES},

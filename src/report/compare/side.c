@@ -6,8 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const diff_kind_names[] = {"steps",       "ranks",  "machines", "operators", "kernels",
-                                       "collectives", "copies", "host",     "memory",    NULL};
+const char *const diff_kind_names[] = {"steps",    "ranks",   "machines",    "operators",
+                                       "families", "kernels", "collectives", "copies",
+                                       "host",     "memory",  NULL};
 
 double number_of(struct text value)
 {

@@ -10,6 +10,7 @@
 static const char *const kind_titles[DIFF_KINDS] = {
     [DIFF_STEPS] = "Steps",
     [DIFF_OPERATORS] = "Operators, time on the device",
+    [DIFF_FAMILIES] = "Families of kernels",
     [DIFF_KERNELS] = "Kernels",
     [DIFF_COLLECTIVES] = "Collectives",
     [DIFF_COPIES] = "Copies",

@@ -105,9 +105,15 @@ const struct report reports[] = {
 
     {.name = "nccl_gpu_overlap_sum",
      .title = "NCCL and Compute Overlap Summary",
-     .about = "of each GPU: when NCCL runs, alone or beside other kernels",
+     .about = "of each GPU: when NCCL runs, alone or beside kernels that compute",
      .why = NO_NCCL,
      .sql = nsight_sql_nccl_gpu_overlap_sum},
+
+    {.name = "kernel_family_sum",
+     .title = "Kernel Family Summary",
+     .about = "kernels, by family: GEMM, attention, elementwise, communication and others",
+     .why = NO_KERNELS,
+     .sql = nsight_sql_kernel_family_sum},
 
     {.name = "hlo_op_sum",
      .title = "HLO Operation Summary",

@@ -1,6 +1,6 @@
 /*
- * collective_stats: collectives of NCCL and RCCL by operation, communicator and size: how often,
- * how long, at what bandwidth. XProf has no such tool.
+ * collective_stats: collectives by operation, communicator and size: how often, how long, at what
+ * bandwidth. XProf has no such tool.
  */
 #include "report/xprof/embedded_queries.h"
 #include "report/xprof/tool.h"
@@ -37,7 +37,7 @@ static const struct tool_table tables[] = {
 
 const struct xprof_tool collective_stats = {
     .name = "collective_stats",
-    .about = "collectives of NCCL and RCCL by operation, communicator and size: time, bandwidth",
+    .about = "collectives by operation, communicator and size: time, bandwidth",
     .why = "the capture has no collectives of a GPU: it is one of a single GPU, or without kernels",
     TABLES_OF(tables),
 };

@@ -22,6 +22,7 @@ static const struct tool_column kernel_columns[] = {
     NUMBER("min_duration_us", "Min Duration (μs)", FOR_PROGRAMS, 3),
     NUMBER("max_duration_us", "Max Duration (μs)", FOR_PROGRAMS, 3),
     FLAG("uses_tensor_cores", "Tensor cores", FOR_SCRIPTS),
+    STRING("family", "Family", FOR_SCRIPTS),
     NUMBER("total_duration_us", "Total (us)", FOR_PEOPLE, 1),
     NUMBER("occurrences", "Count", FOR_PEOPLE, 0),
     NUMBER("avg_duration_us", "Avg (us)", FOR_PEOPLE, 1),
@@ -29,6 +30,7 @@ static const struct tool_column kernel_columns[] = {
     NUMBER("max_duration_us", "Max (us)", FOR_PEOPLE, 1),
     NUMBER("occupancy_pct", "Occupancy (%)", FOR_PEOPLE, 0),
     FLAG("uses_tensor_cores", "Tensor cores", FOR_PEOPLE),
+    STRING("family", "Family", FOR_PEOPLE),
     STRING("kernel_name", "Kernel", FOR_PEOPLE),
     STRING("op_name", "Operation", FOR_PEOPLE),
 };
@@ -43,7 +45,7 @@ static const struct tool_table kernel_tables[] = {
 
 const struct xprof_tool kernel_stats = {
     .name = "kernel_stats",
-    .about = "kernels of GPUs: launch configuration, occupancy, tensor cores, times",
+    .about = "kernels of GPUs: family, launch configuration, occupancy, tensor cores, times",
     .why = "the capture has no kernels of a GPU",
     TABLES_OF(kernel_tables),
 };

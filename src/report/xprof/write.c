@@ -83,8 +83,9 @@ static void put_select(struct output *sql, const struct tool_run *run,
             output_format(sql, "round(\"%s\", %u)::DECIMAL(38, %u) AS \"%s\"", column->id,
                           column->digits, column->digits, column->label);
         else if (format == TOOL_TEXT && column->cell == CELL_FLAG)
-            output_format(sql, "CASE WHEN \"%s\" THEN 'yes' ELSE '' END AS \"%s\"", column->id,
-                          column->label);
+            output_format(sql,
+                          "CASE \"%s\" WHEN true THEN 'yes' WHEN false THEN 'no' END AS \"%s\"",
+                          column->id, column->label);
         else
             output_format(sql, "\"%s\" AS \"%s\"", column->id,
                           format == TOOL_TEXT ? column->label : column->id);

@@ -16,6 +16,12 @@ static const struct {
     {"reducescatter", "reducescatter"},
     {"collectivepermute", "permute"},
     {"collectivebroadcast", "broadcast"},
+    /* Kernels that are named after what they do on a device: all-reduces of vLLM and SGLang, and
+     * what sends tokens to experts and back. */
+    {"crossdevicereduce", "allreduce"},
+    {"quickreduce", "allreduce"},
+    {"dispatch", "alltoall"},
+    {"combine", "alltoall"},
     {"sendrecv", "sendrecv"},
     {"broadcast", "broadcast"},
     {"barrier", "barrier"},

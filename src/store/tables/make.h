@@ -14,6 +14,7 @@
 struct words {
     uint32_t events_table, launch, context, module, operation, memcpy, memset;
     uint32_t attributions[ATTRIBUTIONS];
+    uint32_t families[KERNEL_FAMILIES];
 };
 
 struct device_names;

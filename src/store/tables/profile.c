@@ -28,6 +28,9 @@ static void add_words(struct profile_maker *maker)
     for (size_t i = 0; i < ATTRIBUTIONS; i++)
         maker->words.attributions[i] =
             catalog_string(catalog, attribution_name((enum attributed)i));
+    for (size_t i = 0; i < KERNEL_FAMILIES; i++)
+        maker->words.families[i] =
+            catalog_string(catalog, kernel_family_name((enum kernel_family)i));
 }
 
 static void assign_first_ids(struct profile_maker *maker)

@@ -116,9 +116,13 @@ const struct field kernels_fields[] = {
     [KERNEL_ATTRIBUTION] =
         ONE_OF(true, "attribution", "How its operation is known.", "recorded",
                "recorded, kernel name, schedule order, framework operator, none"),
-    [KERNEL_MATRIX_UNITS] =
-        MAYBE(BOOL, "uses_tensor_cores", "",
-              "Whether it uses tensor cores, by its name and its operation.", "true"),
+    [KERNEL_MATRIX_UNITS] = MAYBE(
+        BOOL, "uses_tensor_cores", "",
+        "Whether it uses tensor cores, by its name and its operation; null if unknown.", "true"),
+    [KERNEL_FAMILY] =
+        ONE_OF(true, "family", "What kind of kernel it is, by its name.", "gemm",
+               "gemm, attention, convolution, embedding, norm, softmax, reduction, elementwise, "
+               "copy, communication, other"),
 };
 
 const struct field copies_fields[] = {
@@ -256,9 +260,9 @@ const struct field runs_fields[] = {
         MAYBE(INT64, "operation_id", "",
               "HLO operation: HloOperation.id; NULL for modules and unresolved kernels.", "118"),
     [RUN_STEP] = MAYBE(INT64, "step_id", "", "Step it belongs to: Step.id.", "3"),
-    [RUN_KERNELS] = ALWAYS(INT64, "kernel_count", "", "Number of kernels.", "2"),
-    [RUN_KERNEL_TIME] =
-        ALWAYS(INT64, "kernel_ns", "ns", "Sum of the durations of its kernels.", "11000"),
+    [RUN_KERNELS] = ALWAYS(INT64, "kernel_count", "", "Number of its kernels and copies.", "2"),
+    [RUN_KERNEL_TIME] = ALWAYS(INT64, "kernel_ns", "ns",
+                               "Sum of the durations of its kernels and copies.", "11000"),
 };
 
 const struct field steps_fields[] = {

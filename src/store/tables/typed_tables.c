@@ -299,7 +299,7 @@ static const struct known_details *kernel_details_of(const struct event_sink *si
     return known->is_readable ? known : NULL;
 }
 
-/* The HLO operation of a kernel, and how it is known. */
+/* The HLO operation of a kernel and how it is known, and what kind of kernel it is. */
 static void put_operation(const struct event_sink *sink, const struct event *event,
                           struct record *record)
 {
@@ -316,9 +316,12 @@ static void put_operation(const struct event_sink *sink, const struct event *eve
     if (attribution == ATTRIBUTED_NOT && record->present >> KERNEL_FRAMEWORK_OP & 1)
         attribution = ATTRIBUTED_OPERATOR;
     record_put(record, KERNEL_ATTRIBUTION, sink->maker->words.attributions[attribution]);
-    record_put(record, KERNEL_MATRIX_UNITS,
-               kernel_uses_matrix_units(analysis, type,
-                                        program ? &program->operations.items[operation] : NULL));
+    enum tensor_cores tensor_cores =
+        kernel_tensor_cores(analysis, type, program ? &program->operations.items[operation] : NULL);
+    if (tensor_cores != TENSOR_CORES_UNKNOWN)
+        record_put(record, KERNEL_MATRIX_UNITS, tensor_cores == TENSOR_CORES_YES);
+    record_put(record, KERNEL_FAMILY,
+               sink->maker->words.families[analysis->kernel_kinds[type].family]);
     if (!program)
         return;
     uint32_t file = program->operations.items[operation].file;
@@ -446,6 +449,7 @@ static void add_copy(const struct event_sink *sink, struct worker *worker, struc
         put_kinds_of_memory(worker, record, source, destination);
 }
 
+/* What the event does not say of itself is null; the operation is never, as its name tells it. */
 static void add_collective(const struct event_sink *sink, struct worker *worker,
                            struct event *event)
 {
@@ -461,6 +465,12 @@ static void add_collective(const struct event_sink *sink, struct worker *worker,
     record_put(record, COLLECTIVE_DURATION, duration);
     record_put(record, COLLECTIVE_TRACK, batch->track);
     take_args(event, collective_columns, &worker->rows[TABLE_COLLECTIVES], record);
+    if (!has_text(event, ROLE_COLLECTIVE)) {
+        char buffer[OPERATION_SIZE];
+        record_put(record, COLLECTIVE_OPERATION,
+                   rows_own_name(&worker->rows[TABLE_COLLECTIVES],
+                                 collective_operation(name_of(sink, event), buffer)));
+    }
     put_operator(sink, event, record, COLLECTIVE_FRAMEWORK_OP);
 }
 
@@ -491,8 +501,8 @@ static void sort_args(const struct event_sink *sink, struct event *event)
     }
 }
 
-/* Device work, recognized by its details string or its category. */
-static void add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
+/* Device work, recognized by its details string or its category; true if it is a kernel. */
+static bool add_to_work(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
     const struct catalog *catalog = sink->maker->analysis->catalog;
     uint32_t type = event->batch->type[event->index];
@@ -502,6 +512,7 @@ static void add_to_work(const struct event_sink *sink, struct worker *worker, st
             ? kernel_details_of(sink, worker, event->by_role[ROLE_KERNEL_DETAILS])
             : NULL;
     struct copy_details details;
+    bool is_kernel = kernel != NULL;
     if (kernel)
         add_detailed_kernel(sink, worker, event, &kernel->details);
     else if (has_text(event, ROLE_COPY_DETAILS) &&
@@ -510,23 +521,28 @@ static void add_to_work(const struct event_sink *sink, struct worker *worker, st
     else if (has_text(event, ROLE_SET_DETAILS) &&
              read_set_details(arg_text(catalog, event->by_role[ROLE_SET_DETAILS]), &details))
         add_detailed_copy(sink, worker, event, ROLE_SET_DETAILS, &details);
-    else if (kind == TYPE_KERNEL)
+    else if ((is_kernel = kind == TYPE_KERNEL))
         add_kernel(sink, worker, event);
     else if (kind == TYPE_COPY)
         add_copy(sink, worker, event);
     else if (kind == TYPE_SET)
         new_copy(sink, worker, event, sink->maker->words.memset);
+    return is_kernel;
 }
 
+/* Collectives say so, or are kernels of that family. */
 void add_to_kind(const struct event_sink *sink, struct worker *worker, struct event *event)
 {
+    const struct kernel_kind *kinds = sink->maker->analysis->kernel_kinds;
     sort_args(sink, event);
-    if (sink->locations[event->batch->track].layer == LAYER_GPU)
-        add_to_work(sink, worker, event);
-    if (has_text(event, ROLE_COLLECTIVE)) {
+    bool is_kernel =
+        sink->locations[event->batch->track].layer == LAYER_GPU && add_to_work(sink, worker, event);
+    bool is_told = has_text(event, ROLE_COLLECTIVE);
+    if (is_told ||
+        (is_kernel && kinds[event->batch->type[event->index]].family == FAMILY_COMMUNICATION))
         add_collective(sink, worker, event);
+    if (is_told)
         add_collective_fact(sink, worker, event);
-    }
     if (has(event, ROLE_IN_USE) && has(event, ROLE_RESERVED))
         add_allocation(sink, worker, event);
 }

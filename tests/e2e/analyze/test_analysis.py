@@ -84,15 +84,17 @@ def span_of(planes):
 
 
 def check_kernels(planes, summary):
-    kernels = {
+    work = {
         event: event.duration
         for plane in planes
         if plane.is_device
         for line in plane.lines_named("Stream #")
         for event in line.events
     }
-    assert summary["kernels"] == by_name(kernels)
-    return len(kernels)
+    copies = {event: duration for event, duration in work.items() if event.name.startswith(("Memcpy", "Memset"))}
+    assert summary["kernels"] == by_name({event: duration for event, duration in work.items() if event not in copies})
+    assert summary["copies"] == by_name(copies)
+    return len(work)
 
 
 def check_host_events(planes, summary):

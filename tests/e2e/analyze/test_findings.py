@@ -159,6 +159,21 @@ def reserved_memory():
     return trace
 
 
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"
+GEMM = "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_NNT"
+
+
+def mixed(*names):
+    """Steps of ten kernels of 1 ms, by these names in turn."""
+    trace = Kineto()
+    for number in range(STEPS):
+        start = number * 10 * MS
+        trace.step(number, start, 10 * MS)
+        for k in range(10):
+            trace.kernel(start + 20 + k * MS, MS, start + k * 8, name=names[k % len(names)])
+    return trace
+
+
 COPY = {"category": "gpu_memcpy", "call": "cudaMemcpyAsync", "bytes": 64 << 20}
 SMALL = dict(kernels=1000, kernel=10)
 
@@ -180,6 +195,14 @@ CASES = {
     "waits": (lambda: queued(400, 100), {"device-waits": 19, "device-bound": 80}),
     "communication": (lambda: with_stream(False, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), {"communication": 30}),
     "hidden communication": (lambda: with_stream(True, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL"), {"device-bound": 130}),
+    "communication without NCCL": (lambda: with_stream(False, name="multimem_all_reduce_kernel"), {"communication": 30}),
+    "hidden communication without NCCL": (
+        lambda: with_stream(True, name="void vllm::cross_device_reduce_2stage<__half, 8>(vllm::RankData*)"), {"device-bound": 130}),
+    "eager PyTorch": (lambda: mixed(GEMM, ADD), {"unfused-kernels": 50, "device-bound": 100}),
+    "one operation at a time in JAX": (lambda: mixed("gemm_fusion_dot_1", "wrapped_add"), {"unfused-kernels": 50, "device-bound": 100}),
+    "little to fuse": (lambda: mixed(*9 * [GEMM], ADD), {"device-bound": 100}),
+    "compiled PyTorch": (lambda: mixed(GEMM, "triton_poi_fused_add_0", "triton_poi_fused_add_1", ADD, GEMM), {"device-bound": 100}),
+    "compiled JAX": (lambda: mixed("gemm_fusion_dot_1", "loop_add_fusion"), {"device-bound": 100}),
     "copies": (lambda: with_stream(False, name="Memcpy HtoD (Pinned -> Device)", **COPY), {"copies": 30}),
     "hidden copies": (lambda: with_stream(True, name="Memcpy DtoH (Device -> Pinned)", **COPY), {"device-bound": 130}),
     "pageable copies": (lambda: with_stream(False, name="Memcpy HtoD (Pageable -> Device)", **COPY),
@@ -393,7 +416,7 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
     (tmp_path / "captures").mkdir()
     made = {}
     for name in ("healthy", "launches", "synchronization", "synchronous copies", "synchronous memsets", "used little", "communication",
-                 "pageable copies", "small copies", "outlier", "few blocks", "memory", "waits"):
+                 "pageable copies", "small copies", "outlier", "few blocks", "memory", "waits", "eager PyTorch"):
         made[name] = tmp_path / "captures" / f"{name}.json"
         CASES[name][0]().write(made[name])
     two_ranks(tmp_path / "captures" / "ranks", (11, 7))
@@ -411,7 +434,33 @@ def test_the_query_of_every_rule_has_rows(kymo, tmp_path):
             assert kymo.json("sql", name, "--format", "json", "--limit", "1", *workspace, finding["query"]), finding["rule"]
     assert seen >= {"device-bound", "launch-bound", "blocking-synchronization", "communication", "copies", "pageable-copies",
                     "small-copies", "outlier-steps", "few-blocks", "tail", "low-occupancy", "reserved-memory", "device-waits", "straggler",
-                    "synchronous-copies", "synchronous-memsets", "low-utilization"}
+                    "synchronous-copies", "synchronous-memsets", "low-utilization", "unfused-kernels"}
+
+
+@pytest.mark.parametrize("names, word", [((GEMM, ADD), "torch.compile"), (("gemm_fusion_dot_1", "wrapped_add"), "jax.jit"),
+                                         ((GEMM, "void Eigen::internal::EigenMetaKernel<float>"), "jit_compile=True")])
+def test_fusing_is_advised_in_the_words_of_the_framework(kymo, tmp_path, names, word):
+    mixed(*names).write(tmp_path / "trace.json")
+    finding = findings_of(kymo, tmp_path / "trace.json")["unfused-kernels"]
+    assert word in finding["advice"]
+    assert "take 50.0 ms of the 100 ms of all kernels on the device: elementwise (50.0 ms)" in finding["statement"]
+
+
+def test_flash_attention_is_advised_only_where_attention_has_no_kernel_of_its_own(kymo, tmp_path):
+    softmax = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*)"
+    advice = {}
+    for name, kernels in {"plain": (*9 * [GEMM], softmax), "flash": (*8 * [GEMM], softmax, "flash_fwd_kernel"), "none": (GEMM,)}.items():
+        mixed(*kernels).write(tmp_path / f"{name}.json")
+        advice[name] = "flash attention" in findings_of(kymo, tmp_path / f"{name}.json")["device-bound"]["advice"]
+    assert advice == {"plain": True, "flash": False, "none": False}
+
+
+def test_copies_and_memsets_are_not_counted_as_kernels(kymo, tmp_path):
+    trace = launch_bound()
+    for number in range(200):
+        trace.kernel(number * 500 + 60, 10, number * 500 + 50, name="Memset (Device)", category="gpu_memset", call="cudaMemsetAsync")
+    trace.write(tmp_path / "trace.json")
+    assert ": 1,000 kernels take 10.0 us on average" in findings_of(kymo, tmp_path / "trace.json")["launch-bound"]["statement"]
 
 
 def test_recommend_says_what_it_cannot_find(kymo, tmp_path):

@@ -1,6 +1,6 @@
 // The current color mode. Modes that depend on tables are queried once per profile.
 import {
-  BY_DURATION, BY_NAME, byEngine, byEvent, byKey, colorQuery, layersToColor, OPCODES_QUERY, runsQuery, type Coloring, type KeyRun,
+  BY_DURATION, BY_NAME, byEngine, byEvent, byKey, colorQuery, FAMILIES_QUERY, layersToColor, OPCODES_QUERY, runsQuery, type Coloring, type KeyRun,
 } from '../model/coloring'
 import type { Color } from '../model/view'
 import * as api from './api'
@@ -50,7 +50,9 @@ class Colors {
     const names = new Set(tables.map((table) => table.name))
     if (names.has('Instruction')) return this.#ofInstructions(mode)
     if (mode === 'hlo') return byKey(mode, [])
-    const query = colorQuery(mode, names)
+    // Profiles of older versions have no families.
+    const hasFamilies = tables.some((table) => table.name === 'GpuKernel' && table.columns.some((column) => column.name === 'family'))
+    const query = mode === 'family' ? hasFamilies && FAMILIES_QUERY : colorQuery(mode, names)
     if (!query) return byKey(mode, [])
     const response = await api.runSql(profile.name, query, MAX_NAMES)
     return byKey(mode, response.rows as [string, string][])

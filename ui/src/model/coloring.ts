@@ -1,5 +1,6 @@
 // Color modes: each maps a slice to a palette slot by name, duration or track, and provides its legend.
 import type { Track } from './api'
+import { READABLE_SYMBOLS } from './sql'
 import { durationSlot, keySlot, nameSlot, NEUTRAL } from './palette'
 import type { Color } from './view'
 
@@ -91,6 +92,10 @@ export function byEvent(mode: Color, runs: readonly KeyRun[], keyOf: (key: strin
   legend.push({ label: slots.size === 0 ? `no ${mode} information` : OTHERS, slot: NEUTRAL })
   return { mode, ofName: null, ofDuration: null, ofTrack: null, ofEvent, legend }
 }
+
+/** Kernels by family; those of none are neutral, as is all other work. */
+export const FAMILIES_QUERY = `SELECT coalesce(s.readable, k.name) AS name, family FROM GpuKernel k LEFT JOIN ${READABLE_SYMBOLS} s ON s.symbol = k.name
+  WHERE family <> 'other' GROUP BY 1, family ORDER BY sum(sum(duration_ns)) OVER (PARTITION BY family) DESC, family, 1`
 
 /** Opcodes are the names of instructions. */
 export const OPCODES_QUERY = `SELECT opcode, opcode FROM Instruction GROUP BY opcode ORDER BY sum(duration_ns) DESC, opcode`

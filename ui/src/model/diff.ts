@@ -3,11 +3,11 @@ import { formatBytes } from './numbers'
 import type { TableColumn } from './tables'
 import { formatNs, type Ps, type Span } from './time'
 
-export const DIFF_KINDS = ['steps', 'ranks', 'machines', 'operators', 'kernels', 'collectives', 'copies', 'host', 'memory'] as const
+export const DIFF_KINDS = ['steps', 'ranks', 'machines', 'operators', 'families', 'kernels', 'collectives', 'copies', 'host', 'memory'] as const
 export type DiffKind = (typeof DIFF_KINDS)[number]
 
 export const KIND_TITLES: Record<DiffKind, string> = {
-  steps: 'Steps', ranks: 'Ranks', machines: 'Machines', operators: 'Operators', kernels: 'Kernels', collectives: 'Collectives', copies: 'Copies', host: 'Host', memory: 'Memory',
+  steps: 'Steps', ranks: 'Ranks', machines: 'Machines', operators: 'Operators', families: 'Kernel families', kernels: 'Kernels', collectives: 'Collectives', copies: 'Copies', host: 'Host', memory: 'Memory',
 }
 
 export interface DiffStep {

@@ -215,6 +215,10 @@ export function resultColumns(response: SqlResponse, known: readonly Column[] = 
   })
 }
 
+/** Symbols of C++ with the names they are shown under; tables of events have the symbols. */
+export const READABLE_SYMBOLS =
+  "(SELECT name AS symbol, any_value(display_name) AS readable FROM EventType WHERE starts_with(name, '_Z') GROUP BY name)"
+
 const EVENT_TABLES = /\b(SystemProfileEvents|GpuKernel|GpuCopy|Collective|MemoryAllocation|CounterSample|Instruction|DmaPacketAggregated|DmaPacket|CcOp)\b/i
 
 /** The column of a query result that holds event ids, and their table. */

@@ -60,7 +60,9 @@ export interface Summary {
   steps: { count: number; host_ns: Distribution | null; device_ns: Distribution | null; period_ns: Distribution | null }
   devices: DeviceSummary[]
   operations: Ranked[]
+  kernel_families: { family: string; count: number; total_ns: number; share: number }[]
   kernels: Ranked[]
+  copies: Ranked[]
   host_events: Ranked[]
   threads: { name: string; host: string; track_id: number; event_count: number; busy_ns: number; busy_share: number }[]
   messages: { host: string; level: string; text: string }[]
@@ -91,7 +93,9 @@ export function readSummary(response: Record<string, unknown>): Summary {
     },
     devices: list('devices'),
     operations: list('operations'),
+    kernel_families: list('kernel_families'),
     kernels: list('kernels'),
+    copies: list('copies'),
     host_events: list('host_events'),
     threads: list('threads'),
     messages: list('messages'),

@@ -69,7 +69,8 @@ export const operationSearches = (name: Cell) => [exactMatch('name', String(name
 export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
   kernel_stats: {
     label: 'Kernel statistics', noun: 'kernels', table: 'kernels', key: 'kernel_name', time: 'total_duration_us', timeScale: US,
-    parts: [{ id: 'kernel_name', title: 'By kernel' }, { id: 'op_name', title: 'By operation' }], choices: [],
+    parts: [{ id: 'family', title: 'By family' }, { id: 'kernel_name', title: 'By kernel' }, { id: 'op_name', title: 'By operation' }],
+    choices: [{ id: 'family', title: 'Family' }],
     sort: { key: 'total_duration_us', isDescending: true },
     searches: (row) => [exactMatch('name', String(row.kernel_name))],
     columns: [
@@ -81,7 +82,8 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
       { id: 'min_duration_us', title: 'Min', kind: 'ns', scale: US },
       { id: 'max_duration_us', title: 'Max', kind: 'ns', scale: US },
       { id: 'occupancy_pct', title: 'Occupancy', kind: 'percent', meaning: 'Theoretical occupancy: resident warps relative to the maximum of the device.' },
-      { id: 'uses_tensor_cores', title: 'Tensor cores', kind: 'text' },
+      { id: 'family', title: 'Family', kind: 'text', meaning: 'What kind of kernel it is, by its name.' },
+      { id: 'uses_tensor_cores', title: 'Tensor cores', kind: 'text', meaning: 'Blank if its name does not tell.' },
       { id: 'block_dim', title: 'Block', kind: 'text', meaning: 'Block size, in threads.' },
       { id: 'grid_dim', title: 'Grid', kind: 'text', meaning: 'Grid size, in blocks.' },
       { id: 'registers_per_thread', title: 'Registers', kind: 'count', meaning: 'Registers per thread.' },
@@ -136,7 +138,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
       { id: 'xprof_model_flop_rate', title: 'XProf’s FLOP rate', kind: 'flopRate', scale: GFLOPS, meaning: 'With XLA’s cost model for GPUs, which counts clock cycles of some operations.' },
       { id: 'dma_stall_percent', title: 'DMA stall', kind: 'share' },
       { id: 'attribution', title: 'Attributed by', kind: 'text', meaning: 'How the kernels were attributed to the operation.' },
-      { id: 'kernels', title: 'Kernels', kind: 'count' },
+      { id: 'kernels', title: 'Device work', kind: 'count', meaning: 'Kernels, copies and memsets that do it.' },
       { id: 'core_type', title: 'Core', kind: 'text' },
       { id: 'parent_op_name', title: 'Parent', kind: 'text' },
       { id: 'hlo_rematerialization', title: 'Rematerialized', kind: 'text' },

@@ -22,7 +22,7 @@ export const TABS = [
 ] as const
 export type Tab = (typeof TABS)[number]
 
-export const COLORS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'duration'] as const
+export const COLORS = ['name', 'layer', 'hlo', 'opcode', 'engine', 'module', 'family', 'duration'] as const
 export type Color = (typeof COLORS)[number]
 
 export const GROUPINGS = ['default', 'device', 'core', 'thread', 'process', 'instance'] as const

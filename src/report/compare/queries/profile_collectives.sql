@@ -13,7 +13,7 @@ GROUP BY ALL
 UNION ALL
 SELECT name, '', '', k.step, count(*), sum(duration_ns), NULL, true
 FROM {with_steps table=GpuKernel} k
-WHERE regexp_matches(name, 'nccl|rccl', 'i') AND id NOT IN (SELECT id FROM known)
+WHERE {communicates kernel=k} AND id NOT IN (SELECT id FROM known)
 GROUP BY ALL
 UNION ALL
 SELECT name, layer, shape, step, count(*), sum(self_ns), sum(duration_ns), true

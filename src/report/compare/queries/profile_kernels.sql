@@ -1,6 +1,6 @@
 -- Kernels; those of a NeuronCore are its instructions.
 SELECT name, '' AS layer, '' AS shape, k.step, count(*) AS count, sum(duration_ns) AS amount,
-    NULL AS inclusive, regexp_matches(name, 'nccl|rccl', 'i') AS is_communication
+    NULL AS inclusive, {communicates kernel=k} AS is_communication
 FROM {with_steps table=GpuKernel} k
 GROUP BY ALL
 UNION ALL

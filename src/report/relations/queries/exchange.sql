@@ -7,8 +7,8 @@ FROM (
     SELECT id, name, operation, communicator, group_size AS ranks, bytes AS size_bytes, data_type, duration_ns
     FROM RankCollective
     UNION ALL
-    SELECT k.id, k.name, coalesce(c.operation, nullif(regexp_extract(k.name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)', 1),
-        ''), 'other'), coalesce(c.group_description, c.group_name) || coalesce(' ' || c.group_ranks, ''),
+    SELECT k.id, k.name, c.operation,
+        coalesce(c.group_description, c.group_name) || coalesce(' ' || c.group_ranks, ''),
         c.group_size, coalesce(
             greatest(c.input_elements, c.output_elements) *
             -- Of PyTorch's types, and of NCCL's.
@@ -25,10 +25,9 @@ FROM (
                 greatest(o.bytes_read, o.bytes_written)
         ), c.data_type, k.duration_ns
     FROM GpuKernel k
-    LEFT JOIN Collective c ON c.id = k.id
+    JOIN Collective c ON c.id = k.id
     LEFT JOIN HloOperation o ON o.id = k.operation_id
-    WHERE (c.id IS NOT NULL OR regexp_matches(k.name, '^(?:nccl|rccl)(?:Dev)?Kernel_([A-Za-z]+)')) AND NOT
-        EXISTS (SELECT 1 FROM RankCollective)
+    WHERE NOT EXISTS (SELECT 1 FROM RankCollective)
 )
 WHERE (SELECT host FROM option) IS NULL OR id IN (
     SELECT id

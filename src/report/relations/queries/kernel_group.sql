@@ -6,7 +6,9 @@ FROM (
     SELECT name, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers_per_thread, shared_bytes,
         operation_id, framework_op,
         max(coalesce(theoretical_occupancy_percent, occupancy_percent)) AS occupancy,
-        bool_or(uses_tensor_cores) AS uses_tensor_cores, count(*) AS number, sum(duration_ns) AS total_ns,
+        CASE WHEN bool_or(uses_tensor_cores) THEN true WHEN count(uses_tensor_cores) = count(*) THEN false END
+            AS uses_tensor_cores,
+        any_value(family) AS family, count(*) AS number, sum(duration_ns) AS total_ns,
         min(duration_ns) AS least_ns, max(duration_ns) AS most_ns
     FROM GpuKernel
     WHERE duration_ns >= 1 AND ((SELECT host FROM option) IS NULL OR id IN (

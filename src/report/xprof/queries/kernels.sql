@@ -7,7 +7,7 @@ SELECT row_number() OVER (ORDER BY total DESC, name, grid, block, op_name, regis
     occupancy AS occupancy_pct, is_eligible OR xprof_uses AS is_op_tensor_core_eligible,
     xprof_uses AS is_kernel_using_tensor_core, op_name, number AS occurrences,
     total / 1e3 AS total_duration_us, (total // number) / 1e3 AS avg_duration_us,
-    least_ns / 1e3 AS min_duration_us, most_ns / 1e3 AS max_duration_us, uses_tensor_cores
+    least_ns / 1e3 AS min_duration_us, most_ns / 1e3 AS max_duration_us, uses_tensor_cores, family
 FROM (
     SELECT name, grid_x || ',' || grid_y || ',' || grid_z AS grid,
         block_x || ',' || block_y || ',' || block_z AS block, coalesce(registers_per_thread, 0) AS registers,
@@ -20,7 +20,10 @@ FROM (
         regexp_matches(op_name,
             '(Conv2D|Conv2DBackpropFilter|Conv2DBackpropInput|Conv3D|DepthwiseConv2dNative(BackpropFilter|BackpropInput)?|/MatMul|FusedMatMul|/CudnnRNN|XlaDot|XlaDotV2|dot_general|conv_general_dilated)$|BatchMatMul|CudnnRNNV|CudnnRNNForward|CudnnRNNBackprop')
             AS is_eligible,
-        max(occupancy) AS occupancy, bool_or(uses_tensor_cores) AS uses_tensor_cores, sum(number) AS number,
+        max(occupancy) AS occupancy,
+        CASE WHEN bool_or(uses_tensor_cores) THEN true WHEN count(uses_tensor_cores) = count(*) THEN false END
+            AS uses_tensor_cores,
+        any_value(family) AS family, sum(number) AS number,
         sum(total_ns) AS total, min(least_ns) AS least_ns, max(most_ns) AS most_ns
     FROM kernel_group
     GROUP BY ALL
