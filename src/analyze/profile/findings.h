@@ -19,6 +19,9 @@ void finding_event(const struct analysis *analysis, struct finding *finding, con
 /* A name in a sentence: shortened. */
 const char *finding_name(struct analysis *analysis, struct text name);
 const char *finding_type(struct analysis *analysis, uint32_t type);
+/* The framework that the program is written in, by the names of its events and programs. */
+enum framework { FRAMEWORK_UNKNOWN, FRAMEWORK_JAX, FRAMEWORK_TORCH, FRAMEWORK_TENSORFLOW };
+enum framework framework_of(const struct analysis *analysis);
 /* A name as a literal of SQL. */
 const char *finding_literal(struct analysis *analysis, uint32_t string);
 
@@ -55,7 +58,11 @@ struct rules {
     int64_t window_ps, work_ps;
     uint64_t work_events;
     const char *share_of;
+    enum framework framework;
 };
+/* Advice in the words of the program's framework: of "a[jax: b][torch: c][tf: d][any: e] f", what is
+ * in brackets is for one framework, or for programs whose framework is not known. */
+const char *finding_advice(const struct rules *rules, const char *text);
 typedef void find_function(struct rules *rules);
 #define PROFILE_RULE(name, id, title, rests_on, find) find_function find;
 #include "analyze/findings/rules.def"

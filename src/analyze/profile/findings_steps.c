@@ -210,8 +210,9 @@ void find_compilation(struct rules *rules)
     finding->text = finding_text(
         analysis, "The busiest thread compiles or loads programs for %s, outside the steps.",
         format_ps((double)sums.ps[HOST_COMPILE], time));
-    finding->advice = "Call each program once before the profiler starts. A compilation cache "
-                      "(jax_compilation_cache_dir) shortens the start of every run.";
+    finding->advice = finding_advice(
+        rules, "Call each program once before the profiler starts. A compilation cache[jax: "
+               "(jax_compilation_cache_dir)] shortens the start of every run.");
     finding->sql =
         "SELECT e.id, e.name, e.start_ts, e.duration_ns FROM SystemProfileEvents e WHERE "
         "regexp_matches(e.name, 'compil', 'i') ORDER BY e.duration_ns DESC LIMIT 100";

@@ -274,7 +274,7 @@ def test_times_of_operations_of_a_gpu_are_those_of_its_work(tool, capture):
 def test_steps_add_up(tool):
     said = tool("overview_page", GPT, form="json")
     parts = [key for key in said["steps"][0] if key.endswith("TimeMs") and key != "stepTimeMs"]
-    assert len(said["steps"]) == 20 and len(parts) == 9
+    assert len(said["steps"]) == 20 and len(parts) == 10
     for step in said["steps"]:
         assert sum(step[part] for part in parts) == pytest.approx(step["stepTimeMs"])
     assert sum(row["percent"] for row in said["parts"]) == pytest.approx(100)
