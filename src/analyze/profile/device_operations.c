@@ -157,7 +157,7 @@ static uint32_t sum_of(struct stream_sums *sums, uint32_t label, uint32_t type,
                             has_operation ? 0 : sum.name,
                             has_operation ? 0 : sum.framework_op,
                             has_operation ? 0 : sum.program_id,
-                            sum.attribution};
+                            has_operation ? 0 : sum.attribution};
     uint64_t key = hash_bytes(identity, sizeof identity);
     index = idmap_get(&sums->by_operation, key);
     if (index == IDMAP_NONE) {
@@ -496,7 +496,7 @@ static uint64_t identity_of(const struct device_operation *sum)
                             has_operation ? 0 : sum->name,
                             has_operation ? 0 : sum->framework_op,
                             has_operation ? 0 : sum->program_id,
-                            sum->attribution,
+                            has_operation ? 0 : sum->attribution,
                             has_operation ? 0 : sum->expression};
     return hash_bytes(identity, sizeof identity);
 }

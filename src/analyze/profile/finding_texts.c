@@ -64,19 +64,24 @@ enum framework framework_of(const struct analysis *analysis)
         const char *prefix; /* of the name of an event or a program */
         enum framework framework;
     } signs[] = {
-        {"PjitFunction(", FRAMEWORK_JAX},      {"aten::", FRAMEWORK_TORCH},
-        {"ProfilerStep#", FRAMEWORK_TORCH},    {"jit_", FRAMEWORK_JAX},
-        {"pmap_", FRAMEWORK_JAX},              {"FunctionRun", FRAMEWORK_TENSORFLOW},
-        {"SessionRun", FRAMEWORK_TENSORFLOW},  {"ExecutorState::", FRAMEWORK_TENSORFLOW},
-        {"EagerExecute", FRAMEWORK_TENSORFLOW}, {"EagerKernelExecute", FRAMEWORK_TENSORFLOW},
+        {"PjitFunction(", FRAMEWORK_JAX},
+        {"aten::", FRAMEWORK_TORCH},
+        {"ProfilerStep#", FRAMEWORK_TORCH},
+        {"jit_", FRAMEWORK_JAX},
+        {"pmap_", FRAMEWORK_JAX},
+        {"FunctionRun", FRAMEWORK_TENSORFLOW},
+        {"SessionRun", FRAMEWORK_TENSORFLOW},
+        {"ExecutorState::", FRAMEWORK_TENSORFLOW},
+        {"EagerExecute", FRAMEWORK_TENSORFLOW},
+        {"EagerKernelExecute", FRAMEWORK_TENSORFLOW},
         {"Iterator::", FRAMEWORK_TENSORFLOW},
     };
     const struct catalog *catalog = analysis->catalog;
     size_t types = catalog->types.count, count = types + catalog->programs.count;
     size_t found = sizeof signs / sizeof *signs;
     for (size_t i = 0; i < count; i++) {
-        uint32_t name = i < types ? catalog->types.items[i].name
-                                  : catalog->programs.items[i - types].name;
+        uint32_t name =
+            i < types ? catalog->types.items[i].name : catalog->programs.items[i - types].name;
         for (size_t sign = 0; sign < found; sign++)
             if (text_starts(catalog_text(catalog, name), text_of(signs[sign].prefix)))
                 found = sign;

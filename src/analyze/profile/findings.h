@@ -60,8 +60,8 @@ struct rules {
     const char *share_of;
     enum framework framework;
 };
-/* Advice in the words of the program's framework: of "a[jax: b][torch: c][tf: d][any: e] f", what is
- * in brackets is for one framework, or for programs whose framework is not known. */
+/* Advice in the words of the program's framework: of "a[jax: b][torch: c][tf: d][any: e] f", what
+ * is in brackets is for one framework, or for programs whose framework is not known. */
 const char *finding_advice(const struct rules *rules, const char *text);
 typedef void find_function(struct rules *rules);
 #define PROFILE_RULE(name, id, title, rests_on, find) find_function find;

@@ -224,9 +224,10 @@ void find_reserved_memory(struct rules *rules)
                      format_bytes((uint64_t)facts->reserved_bytes, reserved),
                      format_bytes((uint64_t)facts->used_bytes, used));
     finding->advice = finding_advice(
-        rules, "Blocks of one size do not serve another: try [torch:PYTORCH_CUDA_ALLOC_CONF="
-               "expandable_segments:True, ]constant shapes[torch:, or torch.cuda.empty_cache() after "
-               "a phase with other sizes]. Matters when memory is short.");
+        rules,
+        "Blocks of one size do not serve another: try [torch:PYTORCH_CUDA_ALLOC_CONF="
+        "expandable_segments:True, ]constant shapes[torch:, or torch.cuda.empty_cache() after "
+        "a phase with other sizes]. Matters when memory is short.");
     finding->sql = "SELECT id, timestamp, allocator_name, bytes_reserved, bytes_allocated FROM "
                    "MemoryAllocation WHERE bytes_reserved IS NOT NULL ORDER BY bytes_reserved - "
                    "bytes_allocated DESC LIMIT 100";

@@ -33,7 +33,8 @@ static const struct idle_rule idle_rules[] = {
     {CAUSE_COPY, RULE_SYNCHRONOUS_COPIES,
      "because the host waited in a synchronous copy and had nothing queued",
      "Copy asynchronously (cudaMemcpyAsync on a stream of its own) from or to pinned memory "
-     "(cudaHostAlloc[torch:, pin_memory=True with non_blocking=True]), and wait only where the data "
+     "(cudaHostAlloc[torch:, pin_memory=True with non_blocking=True]), and wait only where the "
+     "data "
      "is used; copy several small ones at once.",
      "It waited in"},
     {CAUSE_SET, RULE_SYNCHRONOUS_MEMSETS,
@@ -43,7 +44,8 @@ static const struct idle_rule idle_rules[] = {
      "It waited in"},
     {CAUSE_ALLOCATION, RULE_ALLOCATOR, "while the host allocated or freed memory of the driver",
      "Keep shapes constant so that cached blocks fit, or free the memory pressure that makes the "
-     "allocator return blocks[torch:, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True]; pin "
+     "allocator return blocks[torch:, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True]; "
+     "pin "
      "host buffers once.",
      "The calls are"},
     {CAUSE_INPUT, RULE_INPUT_BOUND, "while the host waited for data",
@@ -64,7 +66,8 @@ static const struct idle_rule idle_rules[] = {
      "The calls are"},
     {CAUSE_QUEUED, RULE_SHORT_KERNELS, "between kernels that were queued already",
      "Fewer, larger kernels: fuse operations[jax: (jax.jit over the whole step)][torch: "
-     "(torch.compile)][tf: (tf.function with jit_compile=True)], enlarge the batch. The device needs "
+     "(torch.compile)][tf: (tf.function with jit_compile=True)], enlarge the batch. The device "
+     "needs "
      "1 to 2 us between dependent kernels whatever launches them.",
      NULL},
     {CAUSE_BLOCKED, RULE_DEVICE_WAITS, "although the work that follows had been launched",

@@ -155,10 +155,9 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
             : "Compare it with its neighbors: garbage collection, checkpoints, logging, "
               "evaluation, "
               "recompilation and other processes on the machine come in some steps only.";
-    finding->sql =
-        "SELECT id, number, event_id, start_ts, duration_ns, device_end_ts - "
-        "device_start_ts AS device_ns, start_ts - lag(end_ts) OVER (ORDER BY start_ts) AS "
-        "pause_ns FROM Step ORDER BY duration_ns DESC LIMIT 100";
+    finding->sql = "SELECT id, number, event_id, start_ts, duration_ns, device_ns, start_ts - "
+                   "lag(end_ts) OVER (ORDER BY start_ts) AS "
+                   "pause_ns FROM Step ORDER BY duration_ns DESC LIMIT 100";
     finding_event(analysis, finding,
                   finding_text(analysis, "step %lld", (long long)worst->step->number),
                   worst->step->root);

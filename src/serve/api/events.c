@@ -336,12 +336,12 @@ static flow_ends find_flows(struct event_details *details, bool causes, int64_t 
 {
     flow_ends list = {0};
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
-    output_format(&details->sql,
-                  "SELECT %s_id, %s_table = '%s', dependency_type, gap_time, count(*) OVER () FROM Flow "
-                  "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
-                  there, there, table_schemas[TABLE_RUNS].name, here,
-                  (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
-                  is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
+    output_format(
+        &details->sql,
+        "SELECT %s_id, %s_table = '%s', dependency_type, gap_time, count(*) OVER () FROM Flow "
+        "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
+        there, there, table_schemas[TABLE_RUNS].name, here, (unsigned long long)details->id, here,
+        table_schemas[TABLE_RUNS].name, is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,

@@ -119,8 +119,8 @@ static const char *event_table(bool is_run)
     return table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
 }
 
-/* Writes the events that match the condition as a list, the first of them if there are many; and, as
- * "parts_count", how many there are. */
+/* Writes the events that match the condition as a list, the first of them if there are many; and,
+ * as "parts_count", how many there are. */
 static bool put_list(struct json *json, struct profile_query *query, const char *key, bool of_runs,
                      const char *condition, struct reply *reply)
 {

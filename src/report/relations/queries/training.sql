@@ -11,7 +11,12 @@ FROM (
     FROM DeviceOperation
     WHERE framework_op <> ''
     UNION ALL
-    SELECT regexp_matches(name, '^autograd::engine::|^Optimizer\.step|^\w+Backward\d*$')
+    SELECT false
     FROM EventType
-    WHERE json_extract_string(attributes_json, '$.cat') IN ('cpu_op', 'user_annotation')
+    WHERE json_extract_string(attributes_json, '$.cat') = 'cpu_op'
+    UNION ALL
+    SELECT true
+    FROM EventType
+    WHERE regexp_matches(name,
+        '^autograd::engine::|^Optimizer\.step|(^|/)gradients?(_tape)?/[^:]*:\w|:(Resource|Sparse)*Apply[A-Z]\w*$')
 )

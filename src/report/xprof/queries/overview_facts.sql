@@ -12,7 +12,7 @@ fact AS (
     UNION ALL
     SELECT 1, 'Steps',
         printf('%d of %.2f ms (%.2f to %.2f)', step_count, step_ms, least_ms, most_ms) || CASE
-            WHEN devices > 1 THEN printf(', their parts means over %d devices', devices)
+            WHEN devices > 1 THEN ', their parts means over the devices that have them'
             ELSE ''
         END
     FROM shares, machine
