@@ -208,6 +208,15 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
     struct device_operation *sum = &sums->list.items[sums->last_sum];
     int64_t duration = events->duration_ps[work->event] > 0 ? events->duration_ps[work->event] : 0;
     struct open_execution *open = &sums->open;
+    if (sum->kernels++ == 0)
+        sum->first = (struct event_ref){sums->track, work->event};
+    if (kernel_uses_matrix_units(analysis, type,
+                                 operation_at(analysis, sum->program, sum->operation)))
+        sum->matrix_unit_ps = add_saturated(sum->matrix_unit_ps, duration);
+    if (!work->label && !work->call) { /* of no program: interrupts nothing */
+        totals_add(&sum->totals, 1, duration, duration);
+        return;
+    }
     bool goes_on = open->sum == sums->last_sum + 1 && open->scope == work->scope &&
                    open->call == work->call && is_same_execution(&open->run, &work->run) &&
                    (work->call || sum->operation != NO_INDEX);
@@ -217,11 +226,6 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
             .sum = sums->last_sum + 1, .scope = work->scope, .run = work->run, .call = work->call};
     }
     open->kernels_ps = add_saturated(open->kernels_ps, duration);
-    if (sum->kernels++ == 0)
-        sum->first = (struct event_ref){sums->track, work->event};
-    if (kernel_uses_matrix_units(analysis, type,
-                                 operation_at(analysis, sum->program, sum->operation)))
-        sum->matrix_unit_ps = add_saturated(sum->matrix_unit_ps, duration);
 }
 
 static uint32_t device_of(const struct analysis *analysis, uint32_t source)

@@ -200,7 +200,10 @@ void breakdown_windows(const struct analysis *analysis, uint32_t process, uint32
         bool has_work = has_own || (step->device_events > 0 && !has_frame);
         int64_t first = has_own ? part->start_ps : step->device_start_ps;
         int64_t last = has_own ? part->end_ps : step->device_end_ps;
-        if (has_work && (first < start || last > end)) {
+        /* The host runs ahead of all devices, or of none. */
+        bool is_outside = has_frame ? first < start || last > end
+                                    : step->device_start_ps < start || step->device_end_ps > end;
+        if (has_work && is_outside) {
             start = start > done ? start : done;
             start = start < first ? start : first;
             end = last;
