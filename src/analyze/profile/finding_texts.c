@@ -89,6 +89,8 @@ enum framework framework_of(const struct analysis *analysis)
     return found < sizeof signs / sizeof *signs ? signs[found].framework : FRAMEWORK_UNKNOWN;
 }
 
+/* Copies the text piece by piece into the findings' memory: advice is made once for each finding.
+ */
 const char *finding_advice(const struct rules *rules, const char *text)
 {
     static const char *const names[] = {[FRAMEWORK_UNKNOWN] = "any:",

@@ -207,6 +207,7 @@ void find_small_copies(struct rules *rules)
     put_longest(rules, finding, &rules->facts->work[top].tiny);
 }
 
+/* It costs no time, so only what is large is worth a word. */
 void find_reserved_memory(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;

@@ -259,6 +259,7 @@ static void put_memories(struct json *json, const char *key, double hbm)
     json_close(json, ']');
 }
 
+/* In XProf's units: picoseconds, and shares of the whole for "flops". */
 static void put_metrics(const struct view *view, uint32_t number)
 {
     const struct node *nodes = view->tree->nodes.items, *node = &nodes[number];
@@ -379,6 +380,7 @@ static void put_percent(struct output *out, int width, double share)
         output_format(out, "  %*.1f", width, 100 * share);
 }
 
+/* A line for people; what is not known is blank. */
 static void open_line(const struct view *view, uint32_t number, bool is_first)
 {
     const struct node *node = &view->tree->nodes.items[number];
