@@ -231,8 +231,8 @@ static bool opcode_before(const void *a, const void *b, const void *context)
 {
     const struct opcode_row *left = a, *right = b;
     (void)context;
-    if (left->sums->time_ps != right->sums->time_ps)
-        return left->sums->time_ps > right->sums->time_ps;
+    if (left->sums->active_ps != right->sums->active_ps)
+        return left->sums->active_ps > right->sums->active_ps;
     return left->sums < right->sums; /* sums are in one array */
 }
 
@@ -241,7 +241,7 @@ static void put_opcodes(const struct device_analysis *device, const struct text_
                         struct output *out)
 {
     static const struct column columns[] = {{"instruction", true, false}, {"engine", true, false},
-                                            {"total", false, false},      {"share", false, false},
+                                            {"active", false, false},     {"share", false, false},
                                             {"count", false, false},      {"mean", false, false}};
     ARRAY(struct opcode_row) rows = {0};
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
@@ -251,13 +251,13 @@ static void put_opcodes(const struct device_analysis *device, const struct text_
                                                          &device->opcodes->items[e][op]};
     sort_items(rows.items, rows.count, sizeof *rows.items, opcode_before, NULL);
     size_t shown = rows_shown(rows.count, style);
-    put_heading(out, style, "Instructions, by time on their engine");
+    put_heading(out, style, "Instructions, by active time on their engine");
     struct table table = table_begin(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++) {
         const struct opcode_row *row = &rows.items[i];
         table_text(&table, text_of(opcode_name(row->op)));
         table_text(&table, text_of(hardware_engine_name(row->engine)));
-        add_part(&table, row->sums->time_ps, device->sums.total_ps);
+        add_part(&table, row->sums->active_ps, device->sums.total_ps);
         table_count(&table, row->sums->count);
         table_ps(&table, (double)row->sums->time_ps / (double)row->sums->count);
     }

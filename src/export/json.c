@@ -332,10 +332,11 @@ static void put_steps(struct json *json, const struct analysis *analysis)
         json_put_uint(json, "track", step->root.track);
         json_put_uint(json, "event", step->root.event);
         json_put_int(json, "start_ps", step->start_ps);
-        json_put_int(json, "duration_ps", step->host_ps);
+        json_put_int(json, "duration_ps", step_duration(step));
         if (step->device_events > 0) {
             json_put_int(json, "device_start_ps", step->device_start_ps);
             json_put_int(json, "device_end_ps", step->device_end_ps);
+            json_put_int(json, "device_ps", step->device_ps);
         }
         json_put_uint(json, "device_event_count", step->device_events);
         json_put_text(json, "origin", step_origin_name(analysis->step_origin));

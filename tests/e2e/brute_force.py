@@ -404,12 +404,16 @@ def guessed_by_runs(planes):
 
 
 def device_extents(planes, steps, step_of):
-    """[(start, end, events) of a step's device work, None without any]"""
+    """[(start, end, events, longest time of one device) of a step's device work, None without any]"""
     extents = []
     for step in range(len(steps)):
         work = [event for event in device_events(planes) if step_of.get(event) == step]
+        by_device = {}
+        for event in work:
+            by_device.setdefault(id(event.plane), []).append(event)
+        times = [max(e.end for e in own) - min(e.start for e in own) for own in by_device.values()]
         extents.append(
-            (min(e.start for e in work), max(e.end for e in work), len(work)) if work else None
+            (min(e.start for e in work), max(e.end for e in work), len(work), max(times)) if work else None
         )
     return extents
 

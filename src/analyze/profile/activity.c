@@ -307,7 +307,7 @@ static bool measure_device(void *context, size_t index, unsigned worker)
         if (first <= last && pass->has_breakdowns)
             breakdown_windows(analysis,
                               catalog_ancestor(analysis->catalog, activity->device, TRACK_PROCESS),
-                              NO_INDEX, steps);
+                              activity->device, steps);
         merge_lanes(analysis, &working, activity, own);
         add_host_time(analysis, activity, steps);
         breakdown_finish(steps->items, steps->count);

@@ -66,6 +66,10 @@ uint32_t find_external(const struct analysis *analysis, uint32_t process, uint64
 /* 6. Finds the operations of kernels in graphs, once programs of labels are known. */
 void order_kernels(struct analysis *analysis);
 
+/* Gives kernels without a label, between kernels of one operation in one execution, that operation,
+ * if it has such kernels elsewhere. */
+void fill_labels(struct analysis *analysis);
+
 /* Widths of the numbers that kernels compute with. */
 enum precision {
     PRECISION_UNKNOWN,
@@ -115,6 +119,8 @@ struct execution {
     uint32_t number;
 };
 bool is_same_execution(const struct execution *a, const struct execution *b);
+/* Of work that was launched so; the launch may be NULL. */
+struct execution execution_of(const struct launch *launch);
 
 struct stream_work {
     uint64_t event;
@@ -182,6 +188,11 @@ void measure_figures(struct analysis *analysis, const activity_list *activities)
 
 /* 11. Findings. */
 void find(struct analysis *analysis, const activity_list *activities, const struct facts *facts);
+
+/* What a device, by its source track, has of a step: made if missing, or NULL. */
+struct device_step *device_step_add(struct analysis *analysis, uint32_t device, uint32_t step);
+const struct device_step *device_step_find(const struct analysis *analysis, uint32_t device,
+                                           uint32_t step);
 
 /* The lane's column of steps, allocated on first use; see struct lane_analysis. */
 uint32_t *groups_of(struct analysis *analysis, uint32_t track);

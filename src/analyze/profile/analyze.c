@@ -86,6 +86,8 @@ void analysis_free(struct analysis *analysis)
     array_free(&analysis->marks);
     array_free(&analysis->labels);
     array_free(&analysis->steps);
+    array_free(&analysis->device_steps);
+    idmap_free(&analysis->device_step_index);
     array_free(&analysis->launches);
     mem_free(analysis->host_class);
     mem_free(analysis->device_class);

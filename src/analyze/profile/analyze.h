@@ -64,8 +64,20 @@ struct step {
     struct event_ref root;
     int64_t number;
     int64_t start_ps, host_ps;
-    int64_t device_start_ps, device_end_ps; /* TIME_UNSET if it has no device work */
+    int64_t frame_ps; /* of recorded steps: the longest of the devices' events; else 0 */
+    int64_t device_start_ps,
+        device_end_ps; /* over all devices; TIME_UNSET if it has no device work */
+    int64_t device_ps; /* from its first to its last work on one device, where that takes longest */
     uint64_t device_events;
+};
+
+/* The part of a step that one device has; devices may be out of phase. */
+struct device_step {
+    uint32_t device, step; /* source track; index */
+    uint64_t events;
+    int64_t start_ps, end_ps; /* of its work, if it has events */
+    bool has_frame;           /* the device recorded the step itself: */
+    int64_t frame_start_ps, frame_end_ps;
 };
 
 /* A host call that submitted work to a device. */
@@ -394,6 +406,8 @@ struct analysis {
     ARRAY(struct mark) marks; /* sorted by track, event, kind */
     ARRAY(struct hlo_label) labels;
     ARRAY(struct step) steps;
+    ARRAY(struct device_step) device_steps;
+    struct idmap device_step_index; /* device and step -> index */
     enum step_origin step_origin;
     const char *step_marks; /* what guessed steps are guessed from */
     ARRAY(struct launch) launches;
@@ -414,6 +428,12 @@ struct analysis {
     struct findings findings; /* the costliest first */
     int64_t idle_excess_ps;   /* that their rules claimed beyond the idle time; left out of them */
 };
+
+/* How long a step takes on the host, or on the device that recorded the longest. */
+static inline int64_t step_duration(const struct step *step)
+{
+    return step->frame_ps > 0 ? step->frame_ps : step->host_ps;
+}
 
 /* "annotated", "recorded" or "guessed". */
 struct text step_origin_name(enum step_origin origin);

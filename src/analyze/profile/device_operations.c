@@ -157,7 +157,7 @@ static uint32_t sum_of(struct stream_sums *sums, uint32_t label, uint32_t type,
                             has_operation ? 0 : sum.name,
                             has_operation ? 0 : sum.framework_op,
                             has_operation ? 0 : sum.program_id,
-                            sum.attribution};
+                            has_operation ? 0 : sum.attribution};
     uint64_t key = hash_bytes(identity, sizeof identity);
     index = idmap_get(&sums->by_operation, key);
     if (index == IDMAP_NONE) {
@@ -208,6 +208,15 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
     struct device_operation *sum = &sums->list.items[sums->last_sum];
     int64_t duration = events->duration_ps[work->event] > 0 ? events->duration_ps[work->event] : 0;
     struct open_execution *open = &sums->open;
+    if (sum->kernels++ == 0)
+        sum->first = (struct event_ref){sums->track, work->event};
+    if (kernel_tensor_cores(analysis, type, operation_at(analysis, sum->program, sum->operation)) ==
+        TENSOR_CORES_YES)
+        sum->matrix_unit_ps = add_saturated(sum->matrix_unit_ps, duration);
+    if (!work->label && !work->call) { /* of no program: interrupts nothing */
+        totals_add(&sum->totals, 1, duration, duration);
+        return;
+    }
     bool goes_on = open->sum == sums->last_sum + 1 && open->scope == work->scope &&
                    open->call == work->call && is_same_execution(&open->run, &work->run) &&
                    (work->call || sum->operation != NO_INDEX);
@@ -217,11 +226,6 @@ void stream_sums_add(struct stream_sums *sums, const struct stream_work *work)
             .sum = sums->last_sum + 1, .scope = work->scope, .run = work->run, .call = work->call};
     }
     open->kernels_ps = add_saturated(open->kernels_ps, duration);
-    if (sum->kernels++ == 0)
-        sum->first = (struct event_ref){sums->track, work->event};
-    if (kernel_tensor_cores(analysis, type, operation_at(analysis, sum->program, sum->operation)) ==
-        TENSOR_CORES_YES)
-        sum->matrix_unit_ps = add_saturated(sum->matrix_unit_ps, duration);
 }
 
 static uint32_t device_of(const struct analysis *analysis, uint32_t source)
@@ -496,7 +500,7 @@ static uint64_t identity_of(const struct device_operation *sum)
                             has_operation ? 0 : sum->name,
                             has_operation ? 0 : sum->framework_op,
                             has_operation ? 0 : sum->program_id,
-                            sum->attribution,
+                            has_operation ? 0 : sum->attribution,
                             has_operation ? 0 : sum->expression};
     return hash_bytes(identity, sizeof identity);
 }

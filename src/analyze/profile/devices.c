@@ -150,13 +150,6 @@ static void resolve_kernel(const struct analysis *analysis, const struct hlo_lab
         operation->name = label->operation ? label->operation : catalog->types.items[type].name;
 }
 
-static struct execution execution_of(const struct launch *launch)
-{
-    return launch ? (struct execution){launch->has_run, launch->run, launch->outer_scope,
-                                       launch->execution}
-                  : (struct execution){0};
-}
-
 struct row_maker {
     const struct analysis *analysis;
     struct derived_row *modules, *operations;
@@ -272,19 +265,37 @@ static void add_kernel(struct row_maker *maker, const struct lane_events *events
                                                               .kernels = 1};
 }
 
-static void merge_steps(struct device_pass *pass, struct worker_steps *worker)
+struct device_step *device_step_add(struct analysis *analysis, uint32_t device, uint32_t step)
 {
-    struct analysis *analysis = pass->analysis;
+    uint64_t key = (uint64_t)device << 32 | step;
+    uint32_t index = idmap_get(&analysis->device_step_index, key);
+    if (index == IDMAP_NONE) {
+        index = (uint32_t)analysis->device_steps.count;
+        idmap_put(&analysis->device_step_index, key, index);
+        *array_push(&analysis->device_steps) = (struct device_step){.device = device, .step = step};
+    }
+    return &analysis->device_steps.items[index];
+}
+
+const struct device_step *device_step_find(const struct analysis *analysis, uint32_t device,
+                                           uint32_t step)
+{
+    uint32_t index = idmap_get(&analysis->device_step_index, (uint64_t)device << 32 | step);
+    return index == IDMAP_NONE ? NULL : &analysis->device_steps.items[index];
+}
+
+static void merge_steps(struct device_pass *pass, struct worker_steps *worker, uint32_t device)
+{
     pthread_mutex_lock(&pass->lock);
     const uint32_t *touched;
     array_each (touched, &worker->touched) {
-        struct step *step = &analysis->steps.items[*touched];
+        struct device_step *step = device_step_add(pass->analysis, device, *touched);
         struct step_extent *extent = &worker->extents[*touched];
-        if (step->device_events == 0 || extent->start_ps < step->device_start_ps)
-            step->device_start_ps = extent->start_ps;
-        if (step->device_events == 0 || extent->end_ps > step->device_end_ps)
-            step->device_end_ps = extent->end_ps;
-        step->device_events += extent->events;
+        if (step->events == 0 || extent->start_ps < step->start_ps)
+            step->start_ps = extent->start_ps;
+        if (step->events == 0 || extent->end_ps > step->end_ps)
+            step->end_ps = extent->end_ps;
+        step->events += extent->events;
         *extent = (struct step_extent){0};
     }
     pthread_mutex_unlock(&pass->lock);
@@ -416,7 +427,7 @@ static void process_lane(struct device_pass *pass, uint32_t track, bool derive, 
             add_kernel(&maker, events, event, label - 1, group ? group[event] : 0, launch);
     }
     close_operation(&maker);
-    merge_steps(pass, steps);
+    merge_steps(pass, steps, device);
     merge_operations(pass, &maker.totals);
     if (sums) {
         pthread_mutex_lock(&pass->lock);
@@ -486,6 +497,24 @@ static void gather_rows(struct device_pass *pass)
     }
 }
 
+/* Sums up what devices have of steps. */
+static void finish_steps(struct analysis *analysis)
+{
+    const struct device_step *part;
+    array_each (part, &analysis->device_steps) {
+        struct step *step = &analysis->steps.items[part->step];
+        if (part->events == 0)
+            continue;
+        if (step->device_events == 0 || part->start_ps < step->device_start_ps)
+            step->device_start_ps = part->start_ps;
+        if (step->device_events == 0 || part->end_ps > step->device_end_ps)
+            step->device_end_ps = part->end_ps;
+        int64_t length = sub_saturated(part->end_ps, part->start_ps);
+        step->device_ps = length > step->device_ps ? length : step->device_ps;
+        step->device_events += part->events;
+    }
+}
+
 /* Labels are resolved and ordered first, on one thread. Lanes then run in parallel, and
  * gather_rows restores their order, so the result does not depend on threads. */
 void process_devices(struct analysis *analysis, struct pool *pool, operation_list *operations)
@@ -502,11 +531,13 @@ void process_devices(struct analysis *analysis, struct pool *pool, operation_lis
     pthread_mutex_init(&pass.lock, NULL);
     resolve_labels(analysis);
     order_kernels(analysis);
+    fill_labels(analysis);
     survey_devices(&pass);
     pool_run(pool, tracks, process_module_lane,
              &pass); /* first, as the others inherit from these */
     pool_run(pool, tracks, process_other_lane, &pass);
     gather_rows(&pass);
+    finish_steps(analysis);
     for (unsigned i = 0; i < workers; i++) {
         mem_free(pass.workers[i].extents);
         array_free(&pass.workers[i].touched);

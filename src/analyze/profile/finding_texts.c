@@ -57,6 +57,62 @@ const char *finding_type(struct analysis *analysis, uint32_t type)
     return finding_name(analysis, catalog_type_label(analysis->catalog, type));
 }
 
+/* The first sign that is found counts: programs of JAX and PyTorch use tf.data, too. */
+enum framework framework_of(const struct analysis *analysis)
+{
+    static const struct {
+        const char *prefix; /* of the name of an event or a program */
+        enum framework framework;
+    } signs[] = {
+        {"PjitFunction(", FRAMEWORK_JAX},
+        {"aten::", FRAMEWORK_TORCH},
+        {"ProfilerStep#", FRAMEWORK_TORCH},
+        {"jit_", FRAMEWORK_JAX},
+        {"pmap_", FRAMEWORK_JAX},
+        {"FunctionRun", FRAMEWORK_TENSORFLOW},
+        {"SessionRun", FRAMEWORK_TENSORFLOW},
+        {"ExecutorState::", FRAMEWORK_TENSORFLOW},
+        {"EagerExecute", FRAMEWORK_TENSORFLOW},
+        {"EagerKernelExecute", FRAMEWORK_TENSORFLOW},
+        {"Iterator::", FRAMEWORK_TENSORFLOW},
+    };
+    const struct catalog *catalog = analysis->catalog;
+    size_t types = catalog->types.count, count = types + catalog->programs.count;
+    size_t found = sizeof signs / sizeof *signs;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t name =
+            i < types ? catalog->types.items[i].name : catalog->programs.items[i - types].name;
+        for (size_t sign = 0; sign < found; sign++)
+            if (text_starts(catalog_text(catalog, name), text_of(signs[sign].prefix)))
+                found = sign;
+    }
+    return found < sizeof signs / sizeof *signs ? signs[found].framework : FRAMEWORK_UNKNOWN;
+}
+
+/* Copies the text piece by piece into the findings' memory: advice is made once for each finding.
+ */
+const char *finding_advice(const struct rules *rules, const char *text)
+{
+    static const char *const names[] = {[FRAMEWORK_UNKNOWN] = "any:",
+                                        [FRAMEWORK_JAX] = "jax:",
+                                        [FRAMEWORK_TORCH] = "torch:",
+                                        [FRAMEWORK_TENSORFLOW] = "tf:"};
+    const char *wanted = names[rules->framework], *made = "";
+    while (*text) {
+        size_t plain = strcspn(text, "[");
+        made = finding_text(rules->analysis, "%s%.*s", made, (int)plain, text);
+        text += plain;
+        if (!*text)
+            break;
+        size_t inside = strcspn(++text, "]");
+        if (strncmp(text, wanted, strlen(wanted)) == 0)
+            made = finding_text(rules->analysis, "%s%.*s", made, (int)(inside - strlen(wanted)),
+                                text + strlen(wanted));
+        text += inside + (text[inside] == ']');
+    }
+    return made;
+}
+
 const char *finding_literal(struct analysis *analysis, uint32_t string)
 {
     struct text text = catalog_text(analysis->catalog, string);

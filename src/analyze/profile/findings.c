@@ -48,7 +48,10 @@ void find(struct analysis *analysis, const activity_list *activities, const stru
 {
     if (analysis->catalog->has_own_findings)
         return;
-    struct rules rules = {.analysis = analysis, .activities = activities, .facts = facts};
+    struct rules rules = {.analysis = analysis,
+                          .activities = activities,
+                          .facts = facts,
+                          .framework = framework_of(analysis)};
     choose_devices(&rules);
     if (!analysis->catalog->is_sampled) { /* what needs all that devices did */
         find_by(&rules, RESTS_ON_ALL);

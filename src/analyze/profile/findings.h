@@ -24,6 +24,9 @@ void put_longest_work(struct rules *rules, struct finding *finding, enum device_
 /* A name in a sentence: shortened. */
 const char *finding_name(struct analysis *analysis, struct text name);
 const char *finding_type(struct analysis *analysis, uint32_t type);
+/* The framework that the program is written in, by the names of its events and programs. */
+enum framework { FRAMEWORK_UNKNOWN, FRAMEWORK_JAX, FRAMEWORK_TORCH, FRAMEWORK_TENSORFLOW };
+enum framework framework_of(const struct analysis *analysis);
 /* A name as a literal of SQL. */
 const char *finding_literal(struct analysis *analysis, uint32_t string);
 
@@ -61,7 +64,11 @@ struct rules {
     uint64_t kernels; /* see struct device_activity, as the next */
     int64_t kernel_ps;
     const char *share_of;
+    enum framework framework;
 };
+/* Advice in the words of the program's framework: of "a[jax: b][torch: c][tf: d][any: e] f", what
+ * is in brackets is for one framework, or for programs whose framework is not known. */
+const char *finding_advice(const struct rules *rules, const char *text);
 typedef void find_function(struct rules *rules);
 #define PROFILE_RULE(name, id, title, rests_on, find) find_function find;
 #include "analyze/findings/rules.def"

@@ -114,7 +114,7 @@ static void find_alone(struct rules *rules, enum device_class class, enum findin
                      format_ps((double)per_device(rules, all), sum),
                      rules->devices.count == 1 ? "the device" : "each device",
                      format_ps((double)per_device(rules, alone), time));
-    finding->advice = advice;
+    finding->advice = finding_advice(rules, advice);
     finding->sql = class_sql(rules, class);
     put_longest_work(rules, finding, class, TRACK_NONE, TEXT(""));
 }
@@ -177,8 +177,8 @@ void find_communication(struct rules *rules)
 {
     find_alone(
         rules, DEVICE_COMMUNICATION, RULE_COMMUNICATION, "Collective operations",
-        "Overlap it with computation: gradient buckets during the backward pass (DDP "
-        "bucket_cap_mb, FSDP prefetching; XLA's latency hiding scheduler), or communicate "
+        "Overlap it with computation[jax: (XLA's latency hiding scheduler)][torch: (gradient "
+        "buckets during the backward pass: DDP bucket_cap_mb, FSDP prefetching)], or communicate "
         "less: lower precision, larger batches, gradient accumulation. A wait for a slower rank "
         "counts here, too.");
 }
@@ -186,9 +186,9 @@ void find_communication(struct rules *rules)
 void find_copies(struct rules *rules)
 {
     find_alone(rules, DEVICE_COPY, RULE_COPIES, "Copies from and to the host",
-               "Copy ahead on a stream of its own from pinned memory (pin_memory=True, "
-               "non_blocking=True; device_put of the next batch), keep data on the device (offload "
-               "less), or copy less.");
+               "Copy ahead on a stream of its own from pinned memory[jax: (device_put of the next "
+               "batch)][torch: (pin_memory=True, non_blocking=True)][tf: (tf.data "
+               "prefetch_to_device)], keep data on the device (offload less), or copy less.");
 }
 
 /* Work without what waits for other ranks. */
@@ -204,17 +204,19 @@ static bool by_own_work(const void *a, const void *b, const void *context)
            own_work(*(const struct device_activity *const *)b);
 }
 
-/* Without time spent in communication alone nobody waits, and uneven work costs nothing. Sorts
- * rules->devices by work, in place. */
+/* Without time spent in communication alone nobody waits, and uneven work costs nothing. Sorts a
+ * copy of the devices: other rules show the first of them. */
 void find_stragglers(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
     size_t count = rules->devices.count;
     if (count < 2)
         return;
-    sort_items(rules->devices.items, count, sizeof *rules->devices.items, by_own_work, NULL);
-    const struct device_activity *slowest = rules->devices.items[count - 1];
-    const struct device_activity *median = rules->devices.items[(count - 1) / 2];
+    const struct device_activity **sorted = mem_alloc(count * sizeof *sorted);
+    memcpy(sorted, rules->devices.items, count * sizeof *sorted);
+    sort_items(sorted, count, sizeof *sorted, by_own_work, NULL);
+    const struct device_activity *slowest = sorted[count - 1], *median = sorted[(count - 1) / 2];
+    mem_free(sorted);
     int64_t waits = 0;
     for (size_t i = 0; i < count; i++)
         waits = add_saturated(waits, rules->devices.items[i]->alone_ps[DEVICE_COMMUNICATION]);

@@ -173,9 +173,10 @@ void find_pageable_copies(struct rules *rules)
         finding_text(analysis, "%s copies from or to pageable memory move %s in %s, at %.1f GB/s.",
                      format_count((uint64_t)pageable, count), format_bytes((uint64_t)bytes, size),
                      format_ps(pageable_ps, time), pageable_ps > 0 ? bytes / pageable_ps * 1e3 : 0);
-    finding->advice =
-        "Pinned memory is two to four times as fast and lets copies run beside kernels: "
-        "pin_memory=True in the DataLoader, tensor.pin_memory() with non_blocking=True.";
+    finding->advice = finding_advice(
+        rules,
+        "Pinned memory is two to four times as fast and lets copies run beside kernels[torch:: "
+        "pin_memory=True in the DataLoader, tensor.pin_memory() with non_blocking=True].");
     finding->sql =
         finding_text(analysis, copies_sql, "source_kind <> 'pageable', duration_ns DESC");
     put_longest(rules, finding, &rules->facts->work[top].paged);
@@ -206,6 +207,7 @@ void find_small_copies(struct rules *rules)
     put_longest(rules, finding, &rules->facts->work[top].tiny);
 }
 
+/* It costs no time, so only what is large is worth a word. */
 void find_reserved_memory(struct rules *rules)
 {
     struct analysis *analysis = rules->analysis;
@@ -222,10 +224,11 @@ void find_reserved_memory(struct rules *rules)
         finding_text(analysis, "Up to %s are reserved, and at most %s of them in use at a time.",
                      format_bytes((uint64_t)facts->reserved_bytes, reserved),
                      format_bytes((uint64_t)facts->used_bytes, used));
-    finding->advice =
-        "Blocks of one size do not serve another: try "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, constant shapes, or "
-        "torch.cuda.empty_cache() after a phase with other sizes. Matters when memory is short.";
+    finding->advice = finding_advice(
+        rules,
+        "Blocks of one size do not serve another: try [torch:PYTORCH_CUDA_ALLOC_CONF="
+        "expandable_segments:True, ]constant shapes[torch:, or torch.cuda.empty_cache() after "
+        "a phase with other sizes]. Matters when memory is short.");
     finding->sql = "SELECT id, timestamp, allocator_name, bytes_reserved, bytes_allocated FROM "
                    "MemoryAllocation WHERE bytes_reserved IS NOT NULL ORDER BY bytes_reserved - "
                    "bytes_allocated DESC LIMIT 100";

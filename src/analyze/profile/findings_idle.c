@@ -15,26 +15,27 @@ struct idle_rule {
 static const struct idle_rule idle_rules[] = {
     {CAUSE_HOST, RULE_HOST_BOUND, "because the host was late with the next work",
      "Take the work named here off the thread that launches: precompute it, do it in another "
-     "thread "
-     "or process, or compile it away (jax.jit, torch.compile). A host that runs ahead hides it.",
+     "thread or process, or compile it away[jax: (jax.jit)][torch: (torch.compile)][tf: "
+     "(tf.function)]. A host that runs ahead hides it.",
      "The host spent that time in"},
     {CAUSE_LAUNCH, RULE_LAUNCH_BOUND, "in short gaps, until the host has launched the next kernel",
-     "Launch less often: CUDA graphs (torch.compile with mode=\"reduce-overhead\", "
-     "torch.cuda.graph), "
-     "fused kernels (torch.compile, jax.jit over the whole step), fused optimizers, larger "
-     "batches.",
+     "Launch less often: CUDA graphs[torch: (torch.compile with mode=\"reduce-overhead\", "
+     "torch.cuda.graph)], fused kernels[jax: (jax.jit over the whole step)][torch: "
+     "(torch.compile)][tf: (tf.function with jit_compile=True)], fused optimizers, larger batches.",
      "The host spent that time in"},
     {CAUSE_SYNC, RULE_BLOCKING_SYNCHRONIZATION,
      "because the host had waited for it and had nothing queued",
-     "Do not read results in every step: .item(), .cpu(), print, float(loss) and "
-     "block_until_ready wait for all that was launched. Read them some steps later, or every 100 "
-     "steps; use non-blocking copies.",
+     "Do not read results in every step: [jax:print, float(loss), np.asarray and "
+     "block_until_ready wait][torch:.item(), .cpu(), print and float(loss) wait][tf:print, "
+     "float(loss) and .numpy() wait][any:printing a value or copying it to the host waits] for all "
+     "that was launched. Read them some steps later, or every 100 steps; use non-blocking copies.",
      "It waited in"},
     {CAUSE_COPY, RULE_SYNCHRONOUS_COPIES,
      "because the host waited in a synchronous copy and had nothing queued",
      "Copy asynchronously (cudaMemcpyAsync on a stream of its own) from or to pinned memory "
-     "(cudaHostAlloc, pin_memory=True with non_blocking=True), and wait only where the data is "
-     "used; copy several small ones at once.",
+     "(cudaHostAlloc[torch:, pin_memory=True with non_blocking=True]), and wait only where the "
+     "data "
+     "is used; copy several small ones at once.",
      "It waited in"},
     {CAUSE_SET, RULE_SYNCHRONOUS_MEMSETS,
      "because the host waited in a synchronous memset and had nothing queued",
@@ -42,27 +43,32 @@ static const struct idle_rule idle_rules[] = {
      "that writes it first.",
      "It waited in"},
     {CAUSE_ALLOCATION, RULE_ALLOCATOR, "while the host allocated or freed memory of the driver",
-     "Keep shapes constant so that cached blocks fit, free the memory pressure that makes the "
-     "allocator return blocks, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; pin host "
-     "buffers once.",
+     "Keep shapes constant so that cached blocks fit, or free the memory pressure that makes the "
+     "allocator return blocks[torch:, or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True]; "
+     "pin "
+     "host buffers once.",
      "The calls are"},
     {CAUSE_INPUT, RULE_INPUT_BOUND, "while the host waited for data",
-     "Load ahead: more workers and prefetching (DataLoader num_workers, prefetch_factor, "
-     "pin_memory; tf.data prefetch), a cheaper or precomputed input pipeline, faster storage.",
+     "Load ahead: more workers and prefetching[jax: (worker_count of Grain, tf.data "
+     "prefetch)][torch: (DataLoader num_workers, prefetch_factor, pin_memory)][tf: (tf.data "
+     "num_parallel_calls, prefetch)], a cheaper or precomputed input pipeline, faster storage.",
      "It waited in"},
     {CAUSE_COMPILE, RULE_RECOMPILATION, "while the host compiled or loaded programs",
      "Warm up before measuring. If it happens in every run: keep shapes and static arguments "
-     "constant (pad or bucket batches), use a compilation cache (jax_compilation_cache_dir, "
-     "TORCHINDUCTOR_FX_GRAPH_CACHE); TORCH_LOGS=recompiles and jax_explain_cache_misses name the "
-     "reason.",
+     "constant (pad or bucket batches)[jax:, use a compilation cache (jax_compilation_cache_dir); "
+     "jax_explain_cache_misses names the reason][torch:, use a compilation cache "
+     "(TORCHINDUCTOR_FX_GRAPH_CACHE); TORCH_LOGS=recompiles names the reason][tf:, give "
+     "tf.function an input_signature][any:, use a compilation cache].",
      "The calls are"},
     {CAUSE_PROFILER, RULE_PROFILER_OVERHEAD, "while the profiler did its own work",
      "These figures are worse than an unprofiled run. Record fewer steps and less per event: "
      "no stacks, shapes or memory, no Python tracer.",
      "The calls are"},
     {CAUSE_QUEUED, RULE_SHORT_KERNELS, "between kernels that were queued already",
-     "Fewer, larger kernels: fuse operations (torch.compile, jax.jit over the whole step), enlarge "
-     "the batch. The device needs 1 to 2 us between dependent kernels whatever launches them.",
+     "Fewer, larger kernels: fuse operations[jax: (jax.jit over the whole step)][torch: "
+     "(torch.compile)][tf: (tf.function with jit_compile=True)], enlarge the batch. The device "
+     "needs "
+     "1 to 2 us between dependent kernels whatever launches them.",
      NULL},
     {CAUSE_BLOCKED, RULE_DEVICE_WAITS, "although the work that follows had been launched",
      "Look for what it depends on: an event of another stream or device, a callback of the host, a "
@@ -219,10 +225,8 @@ static void apply(struct rules *rules, const struct idle_rule *rule,
     const char *list = list_types(rules, totals, top, count);
     if (rule->names && list[0])
         finding->text = finding_text(analysis, "%s %s %s.", finding->text, rule->names, list);
-    finding->advice = rule->advice;
     const char *remedy = count > 0 ? remedy_for(analysis, top[0]) : NULL;
-    if (remedy)
-        finding->advice = remedy;
+    finding->advice = finding_advice(rules, remedy ? remedy : rule->advice);
     bool is_of_events = count > 0 && rule->cause != CAUSE_HOST && rule->cause != CAUSE_LAUNCH;
     finding->sql = is_of_events ? events_sql(rules, top, count) : gaps_sql(rules, totals);
     put_evidence(rules, finding, totals);

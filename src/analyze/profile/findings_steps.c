@@ -155,10 +155,9 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
             : "Compare it with its neighbors: garbage collection, checkpoints, logging, "
               "evaluation, "
               "recompilation and other processes on the machine come in some steps only.";
-    finding->sql =
-        "SELECT id, number, event_id, start_ts, duration_ns, device_end_ts - "
-        "device_start_ts AS device_ns, start_ts - lag(end_ts) OVER (ORDER BY start_ts) AS "
-        "pause_ns FROM Step ORDER BY duration_ns DESC LIMIT 100";
+    finding->sql = "SELECT id, number, event_id, start_ts, duration_ns, device_ns, start_ts - "
+                   "lag(end_ts) OVER (ORDER BY start_ts) AS "
+                   "pause_ns FROM Step ORDER BY duration_ns DESC LIMIT 100";
     finding_event(analysis, finding,
                   finding_text(analysis, "step %lld", (long long)worst->step->number),
                   worst->step->root);
@@ -210,8 +209,9 @@ void find_compilation(struct rules *rules)
     finding->text = finding_text(
         analysis, "The busiest thread compiles or loads programs for %s, outside the steps.",
         format_ps((double)sums.ps[HOST_COMPILE], time));
-    finding->advice = "Call each program once before the profiler starts. A compilation cache "
-                      "(jax_compilation_cache_dir) shortens the start of every run.";
+    finding->advice = finding_advice(
+        rules, "Call each program once before the profiler starts. A compilation cache[jax: "
+               "(jax_compilation_cache_dir)] shortens the start of every run.");
     finding->sql =
         "SELECT e.id, e.name, e.start_ts, e.duration_ns FROM SystemProfileEvents e WHERE "
         "regexp_matches(e.name, 'compil', 'i') ORDER BY e.duration_ns DESC LIMIT 100";

@@ -107,6 +107,16 @@ static void assign_step_event(struct recorded *recorded, uint32_t process,
     number_of(catalog_text(analysis->catalog, name), &number);
     uint32_t index = idmap_get(&recorded->by_number, key_of(process, number));
     groups_of(analysis, ref->track)[ref->event] = index + 1;
+    struct device_step *part =
+        device_step_add(analysis, analysis->catalog->tracks.items[ref->track].parent, index);
+    int64_t start = events->start_ps[ref->event], end = event_end(events, ref->event);
+    part->frame_start_ps =
+        part->has_frame && part->frame_start_ps < start ? part->frame_start_ps : start;
+    part->frame_end_ps = part->has_frame && part->frame_end_ps > end ? part->frame_end_ps : end;
+    part->has_frame = true;
+    struct step *step = &analysis->steps.items[index];
+    int64_t length = sub_saturated(part->frame_end_ps, part->frame_start_ps);
+    step->frame_ps = length > step->frame_ps ? length : step->frame_ps;
     for (size_t i = first_mark(analysis, ref->track, ref->event); i < analysis->marks.count; i++) {
         const struct mark *mark = &analysis->marks.items[i];
         if (mark->ref.track != ref->track || mark->ref.event != ref->event)

@@ -181,25 +181,37 @@ static void drop_crowded(breakdown_list *list)
     list->count = kept;
 }
 
+/* Devices may be out of phase: each has its own times. One that has nothing of a step has those of
+ * all. */
 void breakdown_windows(const struct analysis *analysis, uint32_t process, uint32_t device,
                        breakdown_list *list)
 {
-    int64_t done = INT64_MIN; /* when the devices were done with the steps before */
+    int64_t done = INT64_MIN; /* when the device was done with the steps before */
     for (uint32_t i = 0; i < analysis->steps.count; i++) {
         const struct step *step = &analysis->steps.items[i];
         if (catalog_ancestor(analysis->catalog, step->root.track, TRACK_PROCESS) != process)
             continue;
-        int64_t start = step->start_ps, end = add_saturated(start, step->host_ps);
-        bool has_work = step->device_events > 0;
-        if (has_work && (step->device_start_ps < start || step->device_end_ps > end)) {
+        const struct device_step *part = device_step_find(analysis, device, i);
+        if (!part && step->frame_ps > 0 && device != TRACK_NONE)
+            continue; /* recorded by others alone */
+        bool has_frame = part && part->has_frame, has_own = part && part->events > 0;
+        int64_t start = has_frame ? part->frame_start_ps : step->start_ps;
+        int64_t end = has_frame ? part->frame_end_ps : add_saturated(step->start_ps, step->host_ps);
+        bool has_work = has_own || (step->device_events > 0 && !has_frame);
+        int64_t first = has_own ? part->start_ps : step->device_start_ps;
+        int64_t last = has_own ? part->end_ps : step->device_end_ps;
+        /* The host runs ahead of all devices, or of none. */
+        bool is_outside = has_frame ? first < start || last > end
+                                    : step->device_start_ps < start || step->device_end_ps > end;
+        if (has_work && is_outside) {
             start = start > done ? start : done;
-            start = start < step->device_start_ps ? start : step->device_start_ps;
-            end = step->device_end_ps;
+            start = start < first ? start : first;
+            end = last;
         }
         if (has_work)
-            done = step->device_end_ps > done ? step->device_end_ps : done;
-        *array_push(list) =
-            (struct step_breakdown){.device = device, .step = i, .start_ps = start, .end_ps = end};
+            done = last > done ? last : done;
+        *array_push(list) = (struct step_breakdown){
+            .device = NO_INDEX, .step = i, .start_ps = start, .end_ps = end};
     }
     sort_items(list->items, list->count, sizeof *list->items, by_window, NULL);
     drop_crowded(list);
@@ -234,7 +246,7 @@ void breakdown_hosts(struct analysis *analysis, const bool *has_device)
         is_done[process] = true;
         breakdown_list list = {0};
         breakdown_gaps gaps = {0};
-        breakdown_windows(analysis, process, NO_INDEX, &list);
+        breakdown_windows(analysis, process, TRACK_NONE, &list);
         add_step_gaps(analysis, &list, &gaps);
         breakdown_host(analysis, list.items, list.count, &gaps);
         breakdown_finish(list.items, list.count);

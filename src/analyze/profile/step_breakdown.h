@@ -8,9 +8,10 @@
 
 typedef ARRAY(struct step_breakdown) breakdown_list;
 
-/* The steps of a process, by start. A step lasts as its annotation does if that contains its work
- * on devices. Otherwise it ends with that work, and begins with its annotation, but not before the
- * work of earlier steps is done. */
+/* The steps of a process on a device, a source track, or on the host (TRACK_NONE), by start. A step
+ * lasts as its annotation does, or what the device recorded of it, if that contains its work on the
+ * device. Otherwise it ends with that work, and begins with its annotation, but not before the work
+ * of earlier steps is done. */
 void breakdown_windows(const struct analysis *analysis, uint32_t process, uint32_t device,
                        breakdown_list *list);
 

@@ -43,8 +43,7 @@ static void summarize_steps(struct analysis *analysis)
         if (analysis->step_origin == STEPS_ANNOTATED)
             *array_push(&host) = (double)step->host_ps / PS_PER_NS;
         if (step->device_events > 0)
-            *array_push(&device) =
-                ((double)step->device_end_ps - (double)step->device_start_ps) / PS_PER_NS;
+            *array_push(&device) = (double)step->device_ps / PS_PER_NS;
         if (before != IDMAP_NONE)
             *array_push(&period) =
                 ((double)step->start_ps - (double)analysis->steps.items[before].start_ps) /

@@ -292,10 +292,11 @@ static bool put_steps(struct influx_export *export, struct maker *maker, struct 
         point_put_int(&point, "number", step->number);
         point_put_int(&point, "event", (int64_t)step->root.event);
         point_put_int(&point, "start_ps", step->start_ps);
-        point_put_int(&point, "duration_ps", step->host_ps);
+        point_put_int(&point, "duration_ps", step_duration(step));
         if (step->device_events > 0) {
             point_put_int(&point, "device_start_ps", step->device_start_ps);
             point_put_int(&point, "device_end_ps", step->device_end_ps);
+            point_put_int(&point, "device_ps", step->device_ps);
         }
         point_put_int(&point, "device_event_count", (int64_t)step->device_events);
         point_end(&point, run->time_ns);

@@ -242,7 +242,13 @@ static void put_row(struct table *table, const struct diff_row *row)
 static struct table rows_table(const struct diff *diff, const struct diff_options *options,
                                enum diff_kind kind, size_t counts[static CHANGES])
 {
-    struct table table = table_begin(row_columns, ROW_COLUMNS);
+    static const struct column excess_columns[] = {
+        {"Change", true, false},      {"A", false, false},         {"B", false, false},
+        {"Difference", false, false}, {"Of median", false, false}, {"p", false, false},
+        {"Count", false, false},      {"Name", true, true}};
+    static_assert(sizeof excess_columns == sizeof row_columns, "they differ in a title");
+    bool is_excess = kind == DIFF_RANKS || kind == DIFF_MACHINES;
+    struct table table = table_begin(is_excess ? excess_columns : row_columns, ROW_COLUMNS);
     const struct diff_row *row;
     array_each (row, &diff->rows) {
         if (row->kind != kind)

@@ -6,8 +6,9 @@
 
 static const struct tool_column summary_columns[] = {
     STRING("memory_id", "Memory", FOR_USERS),
-    NUMBER("peak_bytes", "Peak (B)", FOR_USERS, 0),
+    NUMBER("peak_bytes", "Peak in use (B)", FOR_USERS, 0),
     NUMBER("peak_time_ms", "At (ms)", FOR_USERS, 3),
+    NUMBER("reserved_bytes", "Reserved there (B)", FOR_USERS, 0),
     NUMBER("lifetime_peak_bytes", "Lifetime peak (B)", FOR_USERS, 0),
     NUMBER("capacity_bytes", "Capacity (B)", FOR_USERS, 0),
     NUMBER("heap_bytes", "Heap (B)", FOR_SCRIPTS, 0),
@@ -33,6 +34,7 @@ static const struct tool_column timeline_columns[] = {
     NUMBER("time_ms", "Time (ms)", FOR_SCRIPTS, 3),
     NUMBER("heap_bytes", "Heap (B)", FOR_SCRIPTS, 0),
     NUMBER("stack_bytes", "Stack (B)", FOR_SCRIPTS, 0),
+    NUMBER("reserved_bytes", "Reserved (B)", FOR_SCRIPTS, 0),
     NUMBER("free_bytes", "Free (B)", FOR_SCRIPTS, 0),
     NUMBER("fragmentation", "Fragmentation", FOR_SCRIPTS, 3),
     NUMBER("step", "Step", FOR_SCRIPTS, 0),

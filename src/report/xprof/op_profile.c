@@ -48,7 +48,6 @@ enum node_field {
     NODE_IS_IDLE,
     NODE_WHOLE,
     NODE_WHOLE_IDLE,
-    NODE_PEAK,
     NODE_EXPRESSION,
     NODE_FRAMEWORK_OP,
     NODE_CATEGORY,
@@ -69,7 +68,8 @@ struct node {
     uint32_t parent, first, last, next; /* children in the order of their time */
     uint32_t depth, child_count;
     uint32_t place; /* among the children of its parent, from 0 */
-    double ns, occurrences, flops, normalized, bytes, compute_use, hbm_use;
+    double ns, occurrences, flops, normalized, bytes;
+    double compute_use, hbm_use; /* shares of the device's peaks; NAN: not known */
     enum node_kind kind;
     bool is_idle;
     struct text name, expression, framework_op, category, program, file, line;
@@ -78,12 +78,17 @@ struct node {
 struct tree {
     ARRAY(struct node) nodes; /* parents first */
     struct arena arena;       /* of texts */
-    double whole_ns, idle_ns, peak_flops;
+    double whole_ns, idle_ns;
 };
 
 static double number_at(const struct sql_result *result, size_t row, enum node_field field)
 {
     return cell_number(sql_value(result, row, field));
+}
+
+static double share_at(const struct sql_result *result, size_t row, enum node_field field)
+{
+    return sql_value(result, row, field).data ? number_at(result, row, field) : NAN;
 }
 
 static struct text text_at(struct tree *tree, const struct sql_result *result, size_t row,
@@ -132,8 +137,8 @@ static void add_node(struct tree *tree, const struct sql_result *result, size_t 
         .flops = number_at(result, row, NODE_FLOPS),
         .normalized = number_at(result, row, NODE_NORMALIZED),
         .bytes = number_at(result, row, NODE_BYTES),
-        .compute_use = number_at(result, row, NODE_COMPUTE_USE),
-        .hbm_use = number_at(result, row, NODE_HBM_USE),
+        .compute_use = share_at(result, row, NODE_COMPUTE_USE),
+        .hbm_use = share_at(result, row, NODE_HBM_USE),
         .kind = kind_of(sql_value(result, row, NODE_KIND)),
         .is_idle = text_equal(sql_value(result, row, NODE_IS_IDLE), TEXT("true")),
         .name = text_at(tree, result, row, NODE_NAME),
@@ -146,7 +151,6 @@ static void add_node(struct tree *tree, const struct sql_result *result, size_t 
     };
     tree->whole_ns = number_at(result, row, NODE_WHOLE);
     tree->idle_ns = number_at(result, row, NODE_WHOLE_IDLE);
-    tree->peak_flops = number_at(result, row, NODE_PEAK);
     link_node(tree, (uint32_t)tree->nodes.count - 1);
 }
 
@@ -230,21 +234,18 @@ static double time_of(const struct view *view, uint32_t number)
     return number == 0 ? view->total_ns : view->tree->nodes.items[number].ns;
 }
 
-/* Shares of the device's peaks, over the node's time. */
-static double compute_use(const struct view *view, uint32_t number)
+/* A share of a peak over the time that the view gives a node: the root's is without idle time in
+ * some. */
+static double over_time(const struct view *view, uint32_t number, double use)
 {
-    const struct tree *tree = view->tree;
     double ns = time_of(view, number);
-    return ns > 0 && tree->peak_flops > 0
-               ? tree->nodes.items[number].normalized * 1e9 / ns / tree->peak_flops
-               : 0;
+    return ns > 0 ? use * view->tree->nodes.items[number].ns / ns : NAN;
 }
 
-static double hbm_use(const struct view *view, uint32_t number)
+/* XProf's form has 0 for what is not known. */
+static double or_zero(double value)
 {
-    const struct node *node = &view->tree->nodes.items[number];
-    double ns = time_of(view, number);
-    return ns > 0 ? node->hbm_use * node->ns / ns : 0;
+    return isnan(value) ? 0 : value;
 }
 
 /* The on-chip memories' are not known. */
@@ -258,10 +259,13 @@ static void put_memories(struct json *json, const char *key, double hbm)
     json_close(json, ']');
 }
 
+/* In XProf's units: picoseconds, and shares of the whole for "flops". */
 static void put_metrics(const struct view *view, uint32_t number)
 {
     const struct node *nodes = view->tree->nodes.items, *node = &nodes[number];
-    double ns = time_of(view, number), use = compute_use(view, number);
+    double ns = time_of(view, number);
+    double use = or_zero(over_time(view, number, node->compute_use));
+    double hbm = or_zero(over_time(view, number, node->hbm_use));
     double work = 1000 * (number == 0 ? view->tree->whole_ns - view->tree->idle_ns : ns);
     double share = view->total_ns > 0 ? ns / view->total_ns : 0;
     bool has_count = node->kind != KIND_SCOPE ||
@@ -272,7 +276,7 @@ static void put_metrics(const struct view *view, uint32_t number)
     json_open(&json, '{');
     json_put_double(&json, "flops", fmin(use, 1) * share);
     json_put_double(&json, "uncappedFlops", use * share);
-    put_memories(&json, "bandwidthUtils", fmin(hbm_use(view, number), 1));
+    put_memories(&json, "bandwidthUtils", fmin(hbm, 1));
     json_put_double(&json, "rawTime", ns * 1000);
     json_put_double(&json, "rawFlops", node->flops);
     json_put_double(&json, "bf16Flops", node->normalized);
@@ -367,18 +371,32 @@ static bool write_tree(struct tool_run *run, struct error *err)
     return ok;
 }
 
+/* Blank where it is not known. */
+static void put_percent(struct output *out, int width, double share)
+{
+    if (isnan(share))
+        output_format(out, "  %*s", width, "");
+    else
+        output_format(out, "  %*.1f", width, 100 * share);
+}
+
+/* A line for people; what is not known is blank. */
 static void open_line(const struct view *view, uint32_t number, bool is_first)
 {
     const struct node *node = &view->tree->nodes.items[number];
     struct output *out = view->run->out;
     double share = view->total_ns > 0 ? time_of(view, number) / view->total_ns : 0;
-    double compute = compute_use(view, number), memory = hbm_use(view, number);
-    double wasted = share * (1 - fmin(fmax(compute, memory), 1));
+    double compute = over_time(view, number, node->compute_use);
+    double memory = over_time(view, number, node->hbm_use);
+    bool is_known = !isnan(compute) && !isnan(memory);
     char time[QUANTITY_SIZE];
     (void)is_first;
-    output_format(out, "  %8.1f  %10.1f  %9.1f  %7.1f  %9s  %*s", 100 * share, 100 * wasted,
-                  100 * fmin(compute, 1), 100 * fmin(memory, 1),
-                  format_ps(time_of(view, number) * 1000, time), (int)node->depth * 2, "");
+    put_percent(out, 8, share);
+    put_percent(out, 10, is_known ? share * (1 - fmin(fmax(compute, memory), 1)) : NAN);
+    put_percent(out, 9, isnan(compute) ? NAN : fmin(compute, 1)); /* fmin drops NAN */
+    put_percent(out, 7, isnan(memory) ? NAN : fmin(memory, 1));
+    output_format(out, "  %9s  %*s", format_ps(time_of(view, number) * 1000, time),
+                  (int)node->depth * 2, "");
     if (number == 0)
         output_text(out, "total");
     else
@@ -410,7 +428,7 @@ static bool write_lines(struct tool_run *run, bool *is_empty, struct error *err)
                         .max_children = run->options->limit};
     *is_empty = tree.nodes.count == 0;
     if (ok && !*is_empty) {
-        put_tool_title(run, "Where the time of devices goes");
+        put_tool_title(run, "Where the time of devices goes, from their first work to their last");
         output_text(run->out, "  Time (%)  Wasted (%)  FLOPS (%)  HBM (%)       Time  Name\n");
         walk(&view, &visitor);
     }

@@ -330,17 +330,18 @@ struct flow_end {
 typedef ARRAY(struct flow_end) flow_ends;
 
 /* Ids of runs and of other events overlap, hence the test of the table on both ends. Sets ok, and
- * the reply on failure; the caller frees the list either way. */
-static flow_ends find_flows(struct event_details *details, bool causes)
+ * the reply on failure; the caller frees the list either way. `count` is that of all flows, of
+ * which the first are listed. */
+static flow_ends find_flows(struct event_details *details, bool causes, int64_t *count)
 {
     flow_ends list = {0};
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
-    output_format(&details->sql,
-                  "SELECT %s_id, %s_table = '%s', dependency_type, gap_time FROM Flow "
-                  "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
-                  there, there, table_schemas[TABLE_RUNS].name, here,
-                  (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
-                  is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
+    output_format(
+        &details->sql,
+        "SELECT %s_id, %s_table = '%s', dependency_type, gap_time, count(*) OVER () FROM Flow "
+        "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
+        there, there, table_schemas[TABLE_RUNS].name, here, (unsigned long long)details->id, here,
+        table_schemas[TABLE_RUNS].name, is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
@@ -348,6 +349,7 @@ static flow_ends find_flows(struct event_details *details, bool causes)
         for (size_t i = 0; i < rows; i++) {
             struct flow_end *flow = array_push(&list);
             struct text type = sql_value(result, i, 2), gap = sql_value(result, i, 3);
+            *count = sql_integer(result, i, 4);
             *flow = (struct flow_end){.id = (uint64_t)sql_integer(result, i, 0),
                                       .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
             snprintf(flow->type, VALUE_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
@@ -422,16 +424,19 @@ static void add_flows(struct event_details *details, bool causes)
 {
     if (!details->ok)
         return;
+    int64_t count = 0;
     json_key(&details->json, causes ? "predecessors" : "successors");
     json_open(&details->json, '[');
     if (has_table(details->query.opened, table_schemas[TABLE_FLOWS].name)) {
-        flow_ends list = find_flows(details, causes);
+        flow_ends list = find_flows(details, causes, &count);
         for (int of_runs = 0; of_runs < 2 && details->ok; of_runs++)
             add_flow_ends(details, &list, of_runs);
         array_free(&list);
     }
-    if (details->ok)
-        json_close(&details->json, ']');
+    if (!details->ok)
+        return;
+    json_close(&details->json, ']');
+    json_put_int(&details->json, causes ? "predecessors_count" : "successors_count", count);
 }
 
 static void add_parts(struct event_details *details, const struct related_ids *ids)

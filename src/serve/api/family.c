@@ -119,7 +119,8 @@ static const char *event_table(bool is_run)
     return table_schemas[is_run ? TABLE_RUNS : TABLE_EVENTS].name;
 }
 
-/* Writes the events that match the condition as a list. */
+/* Writes the events that match the condition as a list, the first of them if there are many; and,
+ * as "parts_count", how many there are. */
 static bool put_list(struct json *json, struct profile_query *query, const char *key, bool of_runs,
                      const char *condition, struct reply *reply)
 {
@@ -127,14 +128,15 @@ static bool put_list(struct json *json, struct profile_query *query, const char 
     bool ok = true;
     output_memory(&sql);
     output_format(&sql,
-                  "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR FROM \"%s\" WHERE %s "
-                  "LIMIT %d",
+                  "SELECT id, name, track_id, (%s)::VARCHAR, (%s)::VARCHAR, count(*) OVER () FROM "
+                  "\"%s\" WHERE %s LIMIT %d",
                   event_start_sql(of_runs), event_duration_sql(of_runs), event_table(of_runs),
                   condition, EVENT_MAX_PARTS);
     struct sql_result *result = profile_query_run(query, &sql, reply);
     output_discard(&sql);
     if (!result)
         return false;
+    int64_t count = 0;
     json_key(json, key);
     json_open(json, '[');
     for (size_t rows; (rows = profile_query_next(query, result, reply, &ok)) > 0;)
@@ -147,9 +149,14 @@ static bool put_list(struct json *json, struct profile_query *query, const char 
             json_put_text(json, "start", sql_value(result, i, 3));
             json_put_text(json, "duration", sql_value(result, i, 4));
             json_close(json, '}');
+            count = sql_integer(result, i, 5);
         }
-    if (ok)
+    if (ok) {
+        char count_key[32];
+        snprintf(count_key, sizeof count_key, "%s_count", key);
         json_close(json, ']');
+        json_put_int(json, count_key, count);
+    }
     sql_free(result);
     return ok;
 }

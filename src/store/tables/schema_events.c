@@ -273,15 +273,22 @@ const struct field steps_fields[] = {
     [STEP_START] = ALWAYS(INT64, "start_ts", "ns",
                           "Start on the host, relative to the start of the profile.", "81340"),
     [STEP_END] = ALWAYS(INT64, "end_ts", "ns", "End on the host.", "93340"),
-    [STEP_DURATION] = ALWAYS(INT64, "duration_ns", "ns", "Duration on the host.", "12000"),
+    [STEP_DURATION] = ALWAYS(INT64, "duration_ns", "ns",
+                             "Duration on the host; of a recorded step, the longest that one "
+                             "device recorded.",
+                             "12000"),
     [STEP_DEVICE_START] =
-        MAYBE(INT64, "device_start_ts", "ns", "Start of its first device event.", "82000"),
+        MAYBE(INT64, "device_start_ts", "ns", "Start of its first event on any device.", "82000"),
     [STEP_DEVICE_END] =
-        MAYBE(INT64, "device_end_ts", "ns", "End of its last device event.", "99000"),
+        MAYBE(INT64, "device_end_ts", "ns", "End of its last event on any device.", "99000"),
     [STEP_DEVICE_EVENTS] =
         ALWAYS(INT64, "device_event_count", "", "Number of its device events.", "768"),
     [STEP_ORIGIN] = ONE_OF(true, "origin",
                            "Annotated by the program, recorded by the devices, or guessed from "
                            "the program that takes most time.",
                            "annotated", "annotated, recorded, guessed"),
+    [STEP_DEVICE_TIME] = MAYBE(INT64, "device_ns", "ns",
+                               "Time on devices: from its first to its last event on one device, "
+                               "the longest of all devices.",
+                               "17000"),
 };

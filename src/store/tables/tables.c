@@ -89,12 +89,15 @@ bool make_steps(struct profile_maker *maker, struct error *err)
         rows_int(rows, STEP_NUMBER, step->number);
         rows_name(rows, STEP_NAME, filler.catalog->types.items[type].name);
         rows_int(rows, STEP_EVENT, (int64_t)event_id(maker, &step->root));
-        fill_span(&filler, STEP_START, step->start_ps, step->host_ps);
+        rows_int(rows, STEP_START, whole_ns(step->start_ps));
+        rows_int(rows, STEP_END, add_saturated(whole_ns(step->start_ps), whole_ns(step->host_ps)));
+        rows_int(rows, STEP_DURATION, whole_ns(step_duration(step)));
         fill_index(&filler, STEP_DEVICE_START, on_device,
                    (uint64_t)whole_ns(step->device_start_ps));
         fill_index(&filler, STEP_DEVICE_END, on_device, (uint64_t)whole_ns(step->device_end_ps));
         rows_int(rows, STEP_DEVICE_EVENTS, (int64_t)step->device_events);
         fill_word(&filler, STEP_ORIGIN, step_origin_name(analysis->step_origin));
+        fill_index(&filler, STEP_DEVICE_TIME, on_device, (uint64_t)whole_ns(step->device_ps));
         if (!fill_continue(&filler))
             break;
     }

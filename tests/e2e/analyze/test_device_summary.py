@@ -1,6 +1,7 @@
 """Device profiles: metrics, the critical path, findings and JSON of the GPT example, held against sums made here from the
 events, and against what the model needs by its shapes."""
 
+import collections
 import json
 import os
 import re
@@ -130,7 +131,7 @@ def test_the_text_has_the_fields_of_the_json_in_two_columns(kymo, gpt, summary):
     assert re.fullmatch("n_[0-9a-f]{40}", name) and found[name] == summary
 
 
-def test_what_to_know_first_is_printed(kymo, gpt, summary, tmp_path):
+def test_what_to_know_first_is_printed(kymo, gpt, document, summary, tmp_path):
     """Times and counts of the terminal's tables are those of the summary."""
     text = kymo.ok("view", "-n", gpt[0], "-s", gpt[1], "--output-file", tmp_path / "tables", "--top", "1000")
     sections = {block.split("\n")[0]: block.split("\n")[1:] for block in text.split("\n\n")}
@@ -147,7 +148,13 @@ def test_what_to_know_first_is_printed(kymo, gpt, summary, tmp_path):
     layers = [line.split() for line in sections["Layers, by active time"][1:]]
     assert sum(int(words[1]) for words in layers if words[0].startswith("/gpt/block*/ln")) == 24
     assert sum(float(words[-5]) for words in layers) == pytest.approx(summary["model_flops"], rel=0.01)
-    counts = [int(line.split()[-3].replace(",", "")) for line in sections["Instructions, by time on their engine"][1:]]
+    instructions = [line.split() for line in sections["Instructions, by active time on their engine"][1:]]
+    spans = collections.defaultdict(list)
+    for item in document["instruction"]:
+        spans[item["opcode"], item["label"].removesuffix("Matrix")].append((item["timestamp"], item["timestamp"] + item["duration"]))
+    for opcode, engine, _, _, share, *_ in instructions:  # the share is that of the time beside it, a union
+        assert float(share) == pytest.approx(union(spans[opcode, engine]) / summary["total_time"] / 1e7, abs=0.06), (opcode, engine)
+    counts = [int(words[-3].replace(",", "")) for words in instructions]
     assert sum(counts) == sum(summary[f"{engine}_engine_instruction_count"] for engine in ("tensor", "vector", "scalar", "gpsimd", "sync"))
 
 

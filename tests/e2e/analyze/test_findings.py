@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 
@@ -345,6 +346,35 @@ def test_a_rank_with_more_work_is_a_straggler(kymo, tmp_path, kernels, cost):
     assert (round(finding["cost_ns"] / 1e6) if finding else None) == cost
     if finding:
         assert "rank 0" in finding["statement"]
+
+
+def test_the_first_device_is_shown_whatever_the_order_of_work_is(kymo, tmp_path):
+    """Of two ranks, the second has less work: the query and the places of a finding are still those of the first."""
+    (tmp_path / "ranks").mkdir()
+    for rank, idle in enumerate(((40, 60), (40, 65))):
+        trace = used_little(idle)
+        trace.rank = rank
+        trace.write(tmp_path / "ranks" / f"rank{rank}.json")
+    tracks = kymo.document(tmp_path / "ranks")["tracks"]
+    first, second = [t["track"] for t in tracks if t["name"].startswith("/device:GPU")]
+    found = findings_of(kymo, tmp_path / "ranks")
+    assert {"low-utilization", "device-waits"} <= found.keys()
+    for rule in "low-utilization", "device-waits":
+        assert re.findall(r"parent_id = (\d+)", found[rule]["query"]) == [str(first)] != [str(second)]
+
+
+@pytest.mark.parametrize("name, words, others", [
+    ("PjitFunction(step)", "(jax.jit)", "torch.|tf."), ("aten::mm", "(torch.compile)", "jax|tf."),
+    ("ExecutorState::Process", "(tf.function)", "jax|torch"), ("work", "compile it away.", "jax|torch|tf.")])
+def test_advice_is_in_the_words_of_the_framework(kymo, tmp_path, name, words, others):
+    trace = delayed("preprocess")
+    trace.host(name, 1, 1)
+    for event in trace.events:
+        if event["name"].startswith("ProfilerStep"):
+            event["name"] = event["name"].replace("ProfilerStep#", "train ")
+    trace.write(tmp_path / "trace.json")
+    advice = findings_of(kymo, tmp_path / "trace.json")["host-bound"]["advice"]
+    assert words in advice and not re.search(others.replace(".", "[.]"), advice) and "[" not in advice
 
 
 def xla_kernels(path, details):

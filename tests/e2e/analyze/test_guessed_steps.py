@@ -2,10 +2,12 @@
 
 import json
 
+import duckdb
 import pytest
 
 import xspace
 from conftest import DATA
+from test_gpu import Tables
 
 TF = DATA / "xplane" / "tf_gpu_worker.xplane.pb"
 
@@ -116,11 +118,31 @@ def test_the_line_of_steps_of_a_device_is_used(kymo, tmp_path):
     path = tmp_path / "tpu.xplane.pb"
     path.write_bytes(space.SerializeToString())
     document = kymo.document(path)
-    keys = ("number", "start_ps", "duration_ps", "device_start_ps", "device_end_ps", "device_event_count", "origin")
+    keys = ("number", "start_ps", "duration_ps", "device_start_ps", "device_end_ps", "device_ps", "device_event_count", "origin")
     assert [tuple(step[key] for key in keys) for step in document["steps"]] == [
-        (n, n * 1000, 820, n * 1000 + 50, n * 1000 + 770, 2, "recorded") for n in (3, 4, 5)]
+        (n, n * 1000, 800, n * 1000 + 50, n * 1000 + 770, 700, 2, "recorded") for n in (3, 4, 5)]
     operations = [e for e in document["trace_events"] if e["name"] in ("fusion", "between")]
     assert [e.get("step") for e in operations] == [0, None, 1, None, 2, None] * 2
+
+
+def test_devices_that_are_out_of_phase_have_their_own_times_of_a_step(kymo, tmp_path):
+    """A step is not longer because another device has it later."""
+    space = xspace.XSpace()
+    for number, shift in enumerate((0, 50_000_000, 70_000_000)):
+        plane = xspace.PlaneWriter(space, f"/device:TPU:{number}")
+        line, operations = plane.line("Steps", id=1), plane.line("XLA Ops", id=2)
+        for step in range(3):
+            start = shift + step * 1_000_000
+            plane.event(line, str(step), start, 800_000 + number * 1000)
+            plane.event(operations, "fusion", start + 50_000, 700_000 + number * 2000)
+    path = tmp_path / "tpu.xplane.pb"
+    path.write_bytes(space.SerializeToString())
+    made = Tables(kymo, path, tmp_path / "tables")
+    rows = duckdb.sql(f"""SELECT s.number, s.duration_ns, s.device_ns, s.end_ts - s.start_ts, list(b.duration_ns ORDER BY b.device_id)
+        FROM '{made.directory}/Step.parquet' s JOIN '{made.directory}/StepBreakdown.parquet' b ON b.step_id = s.id GROUP BY ALL ORDER BY 1""").fetchall()
+    assert rows == [(number, 802, 704, 70_802, [800, 801, 802]) for number in range(3)]
+    summary = kymo.json("view", path, "--output-format", "summary-json")
+    assert summary["steps"]["device_ns"]["max"] == 704
 
 
 def test_groups_of_tensorflow_are_the_steps_of_its_devices(kymo):

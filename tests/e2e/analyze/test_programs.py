@@ -2,11 +2,13 @@
 
 import functools
 
+import duckdb
 import pytest
 
 import brute_force
 import xspace
 from conftest import DATA
+from test_gpu import Tables
 from wire import packed
 
 TRAINING = DATA / "xplane" / "jax_gpt_python_h200.xplane.pb"
@@ -425,6 +427,30 @@ def test_kernels_of_one_operation_in_a_row_are_one_event_of_it(space):
     _, document, _ = space.read()
     added = document["derived_rows"][1]["events"][1]
     assert (added["source_file"], added["source_line"]) == ("lib.py", 7)
+
+
+def test_kernels_without_a_label_among_those_of_an_operation_are_its_own(space, tmp_path):
+    """In one of 40 executions two kernels in the middle say nothing; a copy that no operation has elsewhere stays without one."""
+    space.program("jit_f(5)", hlo_module("jit_f", [instruction("cudnn-conv.1", "custom-call"), instruction("add.2")]), program_id=5)
+    stream, label = space.stream(14), {"hlo_module": "jit_f", "program_id": 5}
+    for run in range(40):
+        space.call("run", run * 100, 90, run_id=run + 1)
+        space.call("launch", run * 100 + 1, 1, correlation_id=run + 1)
+        for n, kernel in enumerate(("nchwToNhwc", "scale", "conv", "nhwcToNchw")):
+            known = {} if run == 17 and n in (1, 2) else {"hlo_op": "cudnn-conv.1", **label}
+            space.kernel(stream, kernel, 10_000 + run * 100 + 10 * n, 5, correlation_id=run + 1,
+                         kernel_details="regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:32,1,1 occ_pct:50", **known)
+        if run == 20:
+            space.kernel(stream, "Memcpy HtoD", 10_000 + run * 100 + 16, 2)
+        space.kernel(stream, "add_2", 10_000 + run * 100 + 50, 5, hlo_op="add.2", correlation_id=run + 1, **label)
+    space.document()
+    made = Tables(space.kymo, space.path, tmp_path / "tables")
+    sums = duckdb.sql(f"SELECT name, program_id, occurrence_count, kernel_count, self_ns FROM '{made.directory}/DeviceOperation.parquet' ORDER BY name").fetchall()
+    assert sums == [("Memcpy HtoD", None, 1, 1, 2), ("add.2", 5, 40, 40, 200), ("cudnn-conv.1", 5, 40, 160, 800)]
+    runs = duckdb.sql(f"SELECT count(*), sum(kernel_count) FROM '{made.directory}/HloRun.parquet' WHERE name = 'cudnn-conv.1'").fetchall()
+    assert runs == [(40, 160)]
+    found = duckdb.sql(f"SELECT attribution, count(*) FROM '{made.directory}/GpuKernel.parquet' WHERE operation_id IS NOT NULL GROUP BY 1 ORDER BY 2").fetchall()
+    assert found == [("schedule order", 2), ("recorded", 158)]
 
 
 def test_programs_of_one_name_are_told_apart_by_their_ids(space):

@@ -72,8 +72,8 @@ def check_steps(planes, steps, step_of, document, summary):
     ]
     for step, extent in zip(document["steps"], extents):
         if extent:
-            start, end, events = extent
-            assert (step["device_start_ps"], step["device_end_ps"]) == (start, end)
+            start, end, events, longest = extent
+            assert (step["device_start_ps"], step["device_end_ps"], step["device_ps"]) == (start, end, longest)
             assert step["device_event_count"] == events
         else:
             assert "device_start_ps" not in step and step["device_event_count"] == 0
@@ -99,7 +99,7 @@ def close(expected):
 
 def check_distributions(planes, steps, step_of, document, summary):
     extents = brute_force.device_extents(planes, steps, step_of)
-    device = [(end - start) / 1e3 for start, end, _ in filter(None, extents)]
+    device = [longest / 1e3 for _, _, _, longest in filter(None, extents)]
     host = [step.duration / 1e3 for step in steps]
     assert summary["steps"]["count"] == len(steps)
     assert summary["steps"]["host_ns"] == close(brute_force.distribution(host))

@@ -267,6 +267,11 @@ def test_all_formats_tell_the_same(kymo, dataset):
     text, markdown = kymo.ok("diff", a, b), kymo.ok("diff", a, b, "--format", "markdown")
     assert text.startswith(f"A  {a}: {STEPS} steps, {RANKS} ranks, {RANKS} devices NVIDIA H200\n")
     assert "Ranks, own time over that of the median rank (1 slower, 0 faster" in text
+    [rank] = [row for row in document["rows"] if row["kind"] == "ranks" and row["change"] == "slower"]
+    [own] = [row["a"] for row in document["rows"] if row["kind"] == "steps" and row["name"] == "own time of the median rank"]
+    [line] = [line for line in text.splitlines() if "rank 5 on node1" in line]
+    assert rank["ratio"] == pytest.approx(1 + rank["difference"] / own) and "Of median" in text
+    assert f"{100 * rank['difference'] / own:+.1f} %" in line
     assert "rank 5 on node1" in text and "`rank 5 on node1`" in markdown
     only = diff(kymo, a, b, "--by", "ranks", "--top", "1")["rows"]
     assert [row["kind"] for row in only] == ["ranks", "ranks"]  # one that changed, one that did not

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import urllib.parse
 
+import duckdb
 import pytest
 
 import xspace
@@ -173,6 +174,120 @@ def test_memory_at_the_peak_adds_up(tool):
                    if row["memory_id"] == memory["memory_id"]) == memory["peak_bytes"]
 
 
+def kineto(path, events):
+    """A trace of PyTorch: kernels on two streams that overlap, each launched by aten::mm, and events as given."""
+    work = []
+    for n, (stream, start, duration) in enumerate([(7, 100, 40), (20, 120, 50), (7, 200, 100)]):
+        work += [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": n * 10, "dur": 8, "args": {"External id": n + 1}},
+                 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": n * 10 + 1, "dur": 2,
+                  "args": {"correlation": n + 1, "External id": n + 1}},
+                 {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": stream, "ts": start, "dur": duration,
+                  "args": {"correlation": n + 1, "External id": n + 1, "device": 0, "stream": stream}}]
+    path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": work + events}))
+    return path
+
+
+def test_memory_that_pytorch_reserves_contains_what_is_in_use(kymo, tmp_path):
+    def memory(at, change, allocated, reserved, address):
+        return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at,
+                "args": {"Total Reserved": reserved, "Total Allocated": allocated, "Bytes": change, "Addr": address, "Device Type": 1, "Device Id": 0}}
+    events = [memory(1, 100, 600, 700, 1), memory(2, 18, 618, 724, 2), memory(3, -100, 518, 900, 1)]
+    path = kineto(tmp_path / "trace.json", events)
+    said = json.loads(kymo.ok("tool", "memory_profile", path, "--format", "json"))
+    [summary] = said["summary"]
+    assert (summary["peak_bytes"], summary["heap_bytes"], summary["reserved_bytes"]) == (618, 618, 724)
+    assert all(summary[key] is None for key in ("stack_bytes", "capacity_bytes", "lifetime_peak_bytes", "fragmentation_percent"))
+    assert [(row["heap_bytes"], row["reserved_bytes"], row["free_bytes"], row["stack_bytes"]) for row in said["timeline"]] == [
+        (600, 700, None, None), (618, 724, None, None), (518, 900, None, None)]
+    assert sum(row["total_bytes"] for row in said["at_peak"]) == 618
+    document = json.loads(kymo.ok("tool", "memory_profile", path, "--format", "gviz"))
+    [allocator] = document["memoryProfilePerAllocator"].values()
+    stats = allocator["profileSummary"]["peakStats"]
+    assert stats == {"stackReservedBytes": "0", "heapAllocatedBytes": "618", "peakBytesInUse": "618", "reservedBytes": "724"}
+
+
+def test_what_is_not_known_of_operations_is_blank(kymo, tmp_path):
+    """PyTorch's traces have no FLOPs and bytes: neither 0 % of the peaks nor all of it wasted."""
+    path = kineto(tmp_path / "trace.json", [])
+    nodes = json.loads(kymo.ok("tool", "op_profile", path, "--format", "json"))["nodes"]
+    for row in nodes:
+        known = [row[key] for key in ("flops_percent", "hbm_percent", "wasted_percent")]
+        assert known == ([0, 0, row["time_percent"]] if row["name"] == "IDLE" else [None] * 3), row
+    [total] = [line for line in kymo.ok("tool", "op_profile", path).splitlines() if line.endswith(" total")]
+    assert total.split() == ["100.0", "200", "us", "total"]
+    roofline = json.loads(kymo.ok("tool", "roofline_model", path, "--format", "json"))["roofline"]
+    assert all(row["compute_efficiency"] is row["max_mem_bw_utilization"] is row["roofline_efficiency"] is None for row in roofline)
+
+
+def union(spans):
+    covered, end = 0, float("-inf")
+    for start, stop in sorted(spans):
+        covered += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return covered
+
+
+def test_idle_time_is_the_window_without_the_union_of_all_streams(kymo, place, tool, tmp_path):
+    """One definition for the tree, for the overview and for the findings, whatever runs beside something else."""
+    made = tmp_path / "tables"
+    kymo.ok("view", path_of(GPT), "--output-file", made, "--ingest-only")
+    spans = duckdb.sql(f"""SELECT start_ts * 1000 + start_fraction_ps, end_ts * 1000 + start_fraction_ps FROM '{made}/SystemProfileEvents.parquet' e
+        JOIN '{made}/Track.parquet' t ON t.id = e.track_id AND t.role = 'stream'""").fetchall()
+    window = max(end for _, end in spans) - min(start for start, _ in spans)
+    nodes = {tuple(row["path"]): row for row in tool("op_profile", GPT, form="json")["nodes"]}
+    assert nodes[()]["time_ns"] * 1000 == pytest.approx(window, rel=1e-4)
+    idle = nodes["IDLE",]["time_ns"]
+    assert idle * 1000 == pytest.approx(window - union(spans), rel=2e-3)
+    work = sum(row["time_ns"] for path, row in nodes.items() if len(path) == 1 and path != ("IDLE",))
+    assert work + idle > 1.02 * nodes[()]["time_ns"], "operations in a graph run beside each other"
+    properties = tool("overview_page", GPT)[0]["p"]
+    assert float(properties["device_idle_time_percent"][:-1]) == pytest.approx(100 * idle * 1000 / window, abs=0.06)
+    assert float(properties["device_duty_cycle_percent"][:-1]) == pytest.approx(100 - 100 * idle * 1000 / window, abs=0.06)
+    overlapping = json.loads(kymo.ok("tool", "op_profile", kineto(tmp_path / "trace.json", []), "--format", "json"))["nodes"]
+    assert {row["name"]: row["time_ns"] for row in overlapping if row["depth"] < 2} == {"total": 200_000, "IDLE": 30_000, "main": 190_000}
+
+
+def test_shares_in_a_sentence_are_those_of_its_figures(tool):
+    facts = {row["fact"]: row["value"] for row in tool("overview_page", GPT, form="json")["facts"]}
+    rate, share, peak, busy_rate, busy_share, normalized = map(float, re.findall(r"[\d.]+(?= TFLOP|(?: for)| %)", facts["Arithmetic"]))
+    assert share == pytest.approx(100 * rate / peak, abs=0.06) and busy_share == pytest.approx(100 * busy_rate / peak, abs=0.06)
+    bytes_rate, bytes_share, bytes_peak, busy_bytes, busy_bytes_share = map(float, re.findall(r"\d[\d.]*", facts["Memory"]))
+    assert bytes_share == pytest.approx(100 * bytes_rate / bytes_peak, abs=0.06)
+    assert busy_bytes_share == pytest.approx(100 * busy_bytes / bytes_peak, abs=0.06)
+    [root] = [row for row in tool("op_profile", GPT, form="json")["nodes"] if row["depth"] == 0]
+    assert normalized == pytest.approx(root["flops_percent"], abs=0.06) and bytes_share == pytest.approx(root["hbm_percent"], abs=0.06)
+
+
+def test_what_a_tpu_copies_from_the_hosts_memory_is_not_input(tool, kymo, place):
+    """The capture has copies from and to memory space 5, and no infeed."""
+    rows = json.loads(kymo.ok("sql", TPU, "SELECT avg(host_to_device_ns + device_to_host_ns) / 1e6 AS ms, sum(infeed_ns + outfeed_ns) AS feeds FROM StepBreakdown",
+                              "--format", "json", "--data-path", place))
+    [row] = rows
+    assert row["feeds"] == 0 and row["ms"] > 100
+    said = tool("input_pipeline_analyzer", TPU, form="json")
+    assert "Devices wait for input 0.0 % of the step time" in said["conclusion"][0]["conclusion"]
+    steps = said["steps"]
+    assert all(step["infeedTimeMs"] == step["outfeedTimeMs"] == 0 for step in steps)
+    assert sum(step["hostTransferTimeMs"] for step in steps) / len(steps) == pytest.approx(row["ms"])
+    columns = [column["id"] for column in tool("input_pipeline_analyzer", TPU)[1]["cols"]]
+    for step in tool("input_pipeline_analyzer", TPU)[1]["rows"]:
+        cells = dict(zip(columns, (cell["v"] for cell in step["c"])))
+        assert cells["tcInfeedTimeMs"] == 0 < cells["hostTransferTimeMs"]
+
+
+@pytest.mark.parametrize("capture, events, expected", [
+    (GPT, None, "Training"), (TPU, None, "Inference"), (None, [], "Inference"), (None, ["autograd::engine::evaluate_function: MmBackward0"], "Training"),
+    (None, ["Optimizer.step#SGD.step"], "Training"), (TF, None, "")])
+def test_a_program_with_gradients_trains(kymo, tool, tmp_path, capture, events, expected):
+    """By scopes of HLO operations, PyTorch's autograd and optimizers. The capture of TensorFlow was cut: its task is not known."""
+    if capture:
+        table = tool("framework_op_stats", capture)[0]
+    else:
+        made = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 50, "dur": 5} for name in events]
+        table = json.loads(kymo.ok("tool", "framework_op_stats", kineto(tmp_path / "trace.json", made), "--format", "gviz"))[0]
+    assert table["p"]["task_type"] == expected
+
+
 OF_XPROF = {"source_info", "eager", "autotuned"}
 
 
@@ -274,7 +389,7 @@ def test_times_of_operations_of_a_gpu_are_those_of_its_work(tool, capture):
 def test_steps_add_up(tool):
     said = tool("overview_page", GPT, form="json")
     parts = [key for key in said["steps"][0] if key.endswith("TimeMs") and key != "stepTimeMs"]
-    assert len(said["steps"]) == 20 and len(parts) == 9
+    assert len(said["steps"]) == 20 and len(parts) == 10
     for step in said["steps"]:
         assert sum(step[part] for part in parts) == pytest.approx(step["stepTimeMs"])
     assert sum(row["percent"] for row in said["parts"]) == pytest.approx(100)
@@ -351,7 +466,7 @@ def test_bytes_that_are_moved_beside_operations_count_once(kymo, place, tool):
     [root] = [row for row in tool("op_profile", TPU, form="json")["nodes"] if row["depth"] == 0]
     assert root["hbm_bytes"] == sum(by.values()) - by["copy-done"]
     copies = [row for row in tool("op_profile", TPU, form="json")["nodes"] if row["name"].startswith("copy-start")]
-    assert copies and all(row["hbm_percent"] == 0 for row in copies)
+    assert copies and all(row["hbm_percent"] is row["wasted_percent"] is None for row in copies), "they take no time of their own: they have no rate"
 
 
 def test_collectives_have_the_bandwidths_of_nccl_tests(kymo, tmp_path):

@@ -551,6 +551,18 @@ def test_operations_lead_to_their_kernels_and_back(server, sql, kymo, data):
     assert {part["id"] for part in kernel["part_of"]} == {run["id"], module["id"]}
     parts = server.get(f"profiles/matmul/events/HloRun/{module['id']}")["parts"]
     assert {part["table"] for part in parts} == {"HloRun"} and run["id"] in [part["id"] for part in parts]
+    assert (operation["parts_count"], operation["part_of_count"]) == (len(kernels), 1)
+
+
+def test_what_is_listed_in_part_is_counted_in_full(server, sql):
+    [run] = sql("gpt", "FROM HloRun WHERE kind = 'module' ORDER BY duration_ns DESC LIMIT 1")
+    [inside] = sql("gpt", f"""SELECT count(*) AS n FROM HloRun WHERE kind = 'operation' AND stream_track_id = {run['stream_track_id']}
+        AND start_ts >= {run['start_ts']} AND end_ts <= {run['end_ts']}""")
+    module = server.get(f"profiles/gpt/events/HloRun/{run['id']}")
+    assert module["parts_count"] == inside["n"] > len(module["parts"]) == 100
+    [launch] = sql("gpt", "SELECT in_id AS id, count(*) AS n FROM Flow WHERE dependency_type = 'launch' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1")
+    answer = server.get(f"profiles/gpt/events/SystemProfileEvents/{launch['id']}")
+    assert answer["successors_count"] == launch["n"] == len(answer["successors"])
 
 
 # Markers

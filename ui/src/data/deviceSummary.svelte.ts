@@ -1,19 +1,11 @@
 // The rows behind the summary of a device profile, of the chosen rank.
 import { ofRank } from '../model/deviceTabs'
-import { PATH_SQL, type Metrics, type PathPart } from '../model/deviceSummary'
+import { PATH_SQL, type Metrics, type OpcodeRow, type PathPart } from '../model/deviceSummary'
 import * as api from './api'
 import { LatestRequest } from './latestRequest'
 import { ranks } from './ranks.svelte'
 import { schema } from './schema.svelte'
 import { toObjects } from './sql.svelte'
-
-export interface OpcodeRow {
-  engine: string
-  opcode: string
-  instruction_count: number
-  instruction_time_ns: number
-  active_time_percent: number
-}
 
 class DeviceSummary {
   metrics: Metrics | null = $state.raw(null)
@@ -36,7 +28,7 @@ class DeviceSummary {
     try {
       const [metrics, metadata, opcodes, path] = await Promise.all([
         query<Metrics>('Summary', 'FROM {Summary}'), query<Metrics>('Metadata', 'FROM {Metadata}'),
-        query<OpcodeRow>('OpcodeSummary', 'FROM {OpcodeSummary} ORDER BY instruction_time_ns DESC'),
+        query<OpcodeRow>('OpcodeSummary', 'FROM {OpcodeSummary} ORDER BY active_time_ns DESC'),
         query<PathPart>('CriticalPath', PATH_SQL),
       ])
       if (signal.aborted) return

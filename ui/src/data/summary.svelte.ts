@@ -45,6 +45,7 @@ class ProfileSummary {
     const rowCounts = new Map(tables.map((table) => [table.name, table.rows]))
     const nonEmpty = new Set(tables.filter((table) => table.rows > 0).map((table) => table.name))
     const [from, to] = [Math.floor(span.from / 1000), Math.ceil(span.to / 1000)]
+    const hasDeviceTime = tables.some((table) => table.name === 'Step' && table.columns.some((column) => column.name === 'device_ns'))
     const query = async (sql: string | null, take: (rows: unknown[][]) => void) => {
       if (!sql) return
       const response = await api.runSql(name, sql, 10_000, signal)
@@ -52,7 +53,7 @@ class ProfileSummary {
     }
     // A failure of one does not affect the others.
     const results = await Promise.allSettled([
-      query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!) : null, (rows) => (this.steps = readSteps(rows))),
+      query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!, hasDeviceTime) : null, (rows) => (this.steps = readSteps(rows))),
       query(deviceMemoryQuery(nonEmpty, from, to), (rows) => (this.deviceMemory = readSeries(rows, from, to))),
       query(hostMemoryQuery(nonEmpty, from, to), (rows) => (this.hostMemory = readSeries(rows, from, to))),
     ])

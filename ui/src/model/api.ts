@@ -80,14 +80,18 @@ export interface EventDetails {
   start: string
   end: string
   groups: { title: string; fields: Field[] }[]
-  predecessors: Dependency[]
+  predecessors: Dependency[] // the first, as all lists here
+  predecessors_count?: number
   successors: Dependency[]
+  successors_count?: number
   self?: string | null // in ps
   parent?: RelatedEvent | null
   child_count?: number
   children?: RelatedEvent[]
   parts?: RelatedEvent[] // kernels of an operation, operations of a module
+  parts_count?: number
   part_of?: RelatedEvent[] // operation and module of a kernel
+  part_of_count?: number
 }
 
 export interface FlameResponse {

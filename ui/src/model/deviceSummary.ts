@@ -47,6 +47,28 @@ export function activeShares(metrics: Metrics): Amount[] {
   })
 }
 
+export interface OpcodeRow {
+  engine: string
+  opcode: string
+  instruction_count: number
+  instruction_time_ns: number // added up: more than the time active where instructions overlap
+  active_time_ns: number
+  active_time_percent: number // 0 to 1
+}
+
+/** How much of the time at least one instruction of an opcode runs on an engine: the share, and that time. */
+export function opcodeShare(row: OpcodeRow): Amount {
+  const { active_time_percent: share, instruction_count: count } = row
+  const each = formatNs(row.instruction_time_ns / Math.max(1, count))
+  const of = (column: string, text: string) =>
+    figure(`table.OpcodeSummary.${column}`, text, { engine: row.engine, opcode: row.opcode, ...rankKey({ rank: row.rank }) })
+  return {
+    name: `${row.opcode} · ${row.engine}`, share,
+    value: [of('active_time_percent', formatShare(share)), ' · ', of('active_time_ns', formatNs(row.active_time_ns))],
+    note: count === 1 ? `1 instruction of ${each}` : [of('instruction_count', formatCount(count)), ` instructions, ${each} each on average`],
+  }
+}
+
 /** Use of the Tensor engine and of HBM, as shares of what the hardware could do. */
 export function utilization(metrics: Metrics): Amount[] {
   const found: Amount[] = []

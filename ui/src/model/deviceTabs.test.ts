@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { EventDetails } from './api'
 import { fieldLink, keyFacts, shownGroups } from './details'
 import { plainText } from './figures'
-import { activeShares, boundBy, criticalPath, flops, hbmTraffic, headlines, systemFacts, utilization } from './deviceSummary'
+import { activeShares, boundBy, criticalPath, flops, hbmTraffic, headlines, opcodeShare, systemFacts, utilization } from './deviceSummary'
 import { columnKind, ofRank, recordRows, schemaColumns, tableViews } from './deviceTabs'
 import { layerTree, type LayerRow } from './layers'
 import { formatCell } from './tables'
@@ -69,6 +69,9 @@ test('the summary shows what is known of the metrics', () => {
   expect(activeShares(METRICS).map(({ name, value, note }) => [name, plainText(value), plainText(note!)])).toEqual([
     ['Tensor', '50.0 % · 500.0 µs', '7 instructions'], ['DMA', '20.0 % · 200.0 µs', '3 transfers'],
   ])
+  const opcode = { engine: 'Scalar', opcode: 'ACTIVATE', instruction_count: 4, instruction_time_ns: 100_100, active_time_ns: 93_000, active_time_percent: 0.093, rank: 0 }
+  const share = opcodeShare(opcode)
+  expect([share.name, plainText(share.value), plainText(share.note!)]).toEqual(['ACTIVATE · Scalar', '9.3 % · 93.00 µs', '4 instructions, 25.02 µs each on average'])
   expect(utilization(METRICS).map(({ name, note }) => [name.split(':')[0], plainText(note!)])).toEqual([['MFU', 'HBM bandwidth allows 40.0 %']])
   expect(flops(METRICS).map(({ share }) => share)).toEqual([0.5, 1, 0.25])
   expect(hbmTraffic(METRICS).map(({ name, value }) => [name, value])).toEqual([['Read', 750], ['Spill reload', 250], ['Written', 100]])

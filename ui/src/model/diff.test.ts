@@ -1,6 +1,7 @@
 // What the page of two profiles makes of the server's answer.
 import { expect, test } from 'vitest'
-import { firstKind, firstStep, formatChange, formatRatio, stepLines, stepSpan, waterfall, type Diff } from './diff'
+import { columnsFor, firstKind, firstStep, formatChange, formatRatio, stepLines, stepSpan, waterfall, type Diff, type DiffRow } from './diff'
+import { exactCell, formatCell } from './tables'
 
 const step = (number: number, start_ns: number, duration_ns: number, left_out = false) => ({ number, start_ns, duration_ns, left_out })
 const side = (name: string, ...steps: ReturnType<typeof step>[]) => ({ name, devices: 1, device_name: '', steps })
@@ -49,6 +50,19 @@ test('of runs the first rows are those in which something is slower', () => {
   expect(firstKind({ of: 'runs', counts } as unknown as Diff, kinds)).toBe('collectives')
   expect(firstKind({ of: 'profiles', counts } as unknown as Diff, kinds)).toBe('kernels')
   expect(firstKind({ of: 'profiles', counts } as unknown as Diff, ['steps', 'memory'])).toBe('steps')
+})
+
+test('small probabilities are not rounded up; changes of ranks are shares of the median rank’s time', () => {
+  const row = { kind: 'ranks', change: 'slower', layer: '', shape: '', a: 6_500, b: 5_665_000, difference: 5_658_500, ratio: 1.134, p_adjusted: 5e-10, significance: 'significant', matched: 'exact' } as DiffRow
+  const text = (rows: DiffRow[], key: string) => {
+    const column = columnsFor(rows).find((one) => one.key === key)!
+    return [column.title, formatCell(column.value(rows[0]!), column.kind)]
+  }
+  expect(text([row], 'p')).toEqual(['p', '< 0.0001'])
+  expect(exactCell(row.p_adjusted, 'probability')).toBe('5.00e-10')
+  expect(text([row], 'ratio')).toEqual(['Of median', '13.4 %'])
+  expect(text([{ ...row, kind: 'kernels', ratio: row.b / row.a, p_adjusted: 0.0213 }], 'ratio')[0]).toBe('B / A')
+  expect(text([{ ...row, kind: 'kernels', p_adjusted: 0.0213 }], 'p')[1]).toBe('0.0213')
 })
 
 test('changes have a sign', () => {

@@ -210,9 +210,8 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   { key: 'skew_a', title: 'Skew A', kind: 'ns', value: (row) => row.skew_a, meaning: 'From the first arrival to the last.' },
   { key: 'skew_b', title: 'Skew B', kind: 'ns', value: (row) => row.skew_b, meaning: 'From the first arrival to the last.' },
   {
-    key: 'p', title: 'p', kind: 'number', value: (row) => (row.p_adjusted === null ? null : Math.max(1, Math.round(row.p_adjusted * 1e4)) / 1e4),
-    exact: (row) => (row.p_adjusted === null ? '' : row.p_adjusted.toPrecision(3)),
-    meaning: 'Probability that chance alone makes such a difference, corrected for the number of rows. Values below 0.0001 are shown as 0.0001.',
+    key: 'p', title: 'p', kind: 'probability', value: (row) => row.p_adjusted,
+    meaning: 'Probability that chance alone makes such a difference, corrected for the number of rows.',
   },
   {
     key: 'significance', title: 'Significance', kind: 'text', value: (row) => row.significance,
@@ -230,7 +229,11 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
 /** How columns of ranks and machines differ from the others. */
 const EXCESS = 'How much longer its own work takes in a step than the median rank’s.'
 const RANK_COLUMNS: Record<string, Partial<TableColumn<DiffRow>>> = {
-  a: { meaning: EXCESS }, b: { meaning: EXCESS }, ratio: { meaning: 'How its own time changed relative to the median rank’s.' }, layer: { title: 'Machine' },
+  a: { meaning: EXCESS }, b: { meaning: EXCESS }, layer: { title: 'Machine' },
+  ratio: {
+    title: 'Of median', kind: 'share', value: (row) => (row.ratio === null ? null : row.ratio - 1),
+    meaning: 'The difference as a share of the median rank’s own time in A: what is over the median can be 0.',
+  },
 }
 
 /** The columns for rows of a kind: memory has bytes, and what no row has is left out. */

@@ -7,6 +7,7 @@ interface Stats {
   freeMemoryBytes?: string
   fragmentation?: number | string // NaN is written as text
   peakBytesInUse?: string
+  reservedBytes?: string // of PyTorch and CUDA: with what is in use
 }
 
 interface Activity {
@@ -35,16 +36,17 @@ interface Allocator {
 
 export interface MemoryUse {
   at: number // ps
-  stack: number
   heap: number
-  free: number
+  stack: number // beside the heap
+  reserved: number | null // with the heap; null: the allocator reserves nothing, or it is not recorded
+  free: number | null
   fragmentation: number | null // 0 to 1
 }
 
 export interface Allocation {
   op: Cell
   bytes: number
-  requested: number
+  requested: number | null
   count: number
   region: Cell
   type: Cell
@@ -53,22 +55,25 @@ export interface Allocation {
 
 export interface AllocatorProfile {
   peak: MemoryUse
-  lifetimePeak: number
-  capacity: number
+  lifetimePeak: number | null
+  capacity: number | null
   samples: MemoryUse[]
   allocations: Allocation[] // alive at the peak
 }
 
+const known = (value: string | undefined) => Number(value ?? 0) || null // XProf's form has 0 for what is not recorded
+
 function readUse(at: string | undefined, stats: Stats = {}): MemoryUse {
   return {
     at: Number(at ?? 0), stack: Number(stats.stackReservedBytes ?? 0), heap: Number(stats.heapAllocatedBytes ?? 0),
-    free: Number(stats.freeMemoryBytes ?? 0), fragmentation: typeof stats.fragmentation === 'number' ? stats.fragmentation : null,
+    reserved: known(stats.reservedBytes), free: stats.freeMemoryBytes === undefined ? null : Number(stats.freeMemoryBytes),
+    fragmentation: typeof stats.fragmentation === 'number' ? stats.fragmentation : null,
   }
 }
 
 function readAllocation(activity: Activity, count: string | undefined): Allocation {
   return {
-    op: activity.tfOpName || null, bytes: Number(activity.allocationBytes ?? 0), requested: Number(activity.requestedBytes ?? 0),
+    op: activity.tfOpName || null, bytes: Number(activity.allocationBytes ?? 0), requested: known(activity.requestedBytes),
     count: Number(count ?? 1), region: activity.regionType || null, type: activity.dataType === 'INVALID' ? null : activity.dataType || null, shape: activity.tensorShape || null,
   }
 }
@@ -84,8 +89,8 @@ export function readMemoryProfile(document: unknown): Map<string, AllocatorProfi
     })
     const samples = (one.sampledTimelineSnapshots ?? []).map((sample) => readUse(sample.timeOffsetPs, sample.aggregationStats))
     return [id, {
-      peak: readUse(summary.peakStatsTimePs, summary.peakStats), lifetimePeak: Number(summary.peakBytesUsageLifetime ?? 0),
-      capacity: Number(summary.memoryCapacity ?? 0), samples, allocations,
+      peak: readUse(summary.peakStatsTimePs, summary.peakStats), lifetimePeak: known(summary.peakBytesUsageLifetime),
+      capacity: known(summary.memoryCapacity), samples, allocations,
     }]
   }))
 }

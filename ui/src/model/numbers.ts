@@ -35,6 +35,11 @@ function withUnit(amount: number, units: string[]): string {
   return `${at === 0 ? whole.format(value) : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${units[at]}`
 }
 
+/** A p-value: "0.0123", "< 0.0001". */
+export function formatProbability(value: number): string {
+  return value < 0.0001 ? '< 0.0001' : value.toFixed(4)
+}
+
 export function formatShare(share: number): string {
   return `${(100 * share).toFixed(1)} %`
 }

@@ -31,7 +31,7 @@ export const STEP_PARTS: PartColumn[] = [
 
 export const CORE_PARTS: PartColumn[] = [
   { id: 'compute_us', name: 'Device compute' }, { id: 'collectives_us', name: 'Collectives' }, { id: 'device_to_device_us', name: 'Device to device' },
-  { id: 'input_us', name: 'Input' }, { id: 'output_us', name: 'Output' }, { id: 'kernel_launch_us', name: 'Kernel launch' },
+  { id: 'input_us', name: 'Input' }, { id: 'output_us', name: 'Output' }, { id: 'host_transfer_us', name: 'Host transfer' }, { id: 'kernel_launch_us', name: 'Kernel launch' },
   { id: 'host_compute_us', name: 'Host compute' }, { id: 'compile_us', name: 'Compilation' }, { id: 'other_us', name: 'Other' },
 ]
 

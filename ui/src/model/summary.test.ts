@@ -27,8 +27,8 @@ test('devices have short names, with the host where there are several', () => {
 })
 
 test('many steps share a bar, few have one each', () => {
-  expect(stepsQuery(20)).toContain('id // 1 ')
-  expect(stepsQuery(24_000)).toContain('id // 100 ')
+  expect(stepsQuery(20, true)).toContain('id // 1 ')
+  expect(stepsQuery(24_000, false)).toContain('id // 100 ')
   const bar = { steps: 1, from_ns: 10, to_ns: 30, host_ns: 20, device_ns: null }
   expect(readSteps([[3, 0, 1, 10, 30, 20, null]])).toEqual([{ label: '3', ...bar }])
   expect(readSteps([[0, 0, 1, 10, 30, 20, null], [0, 1, 1, 10, 30, 20, null]]).map((one) => one.label)).toEqual(['0', '1'])

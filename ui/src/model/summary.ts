@@ -157,11 +157,12 @@ export interface StepBar {
 
 export const MAX_BARS = 240
 
-export function stepsQuery(count: number): string {
+/** Profiles of earlier versions have no time on devices: then from the first event on any to the last. */
+export function stepsQuery(count: number, hasDeviceTime: boolean): string {
   const each = Math.max(1, Math.ceil(count / MAX_BARS))
   return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(least(start_ts, device_start_ts)),
     max(greatest(end_ts, device_end_ts)), max(duration_ns),
-    max(device_end_ts - device_start_ts)
+    max(${hasDeviceTime ? 'device_ns' : 'device_end_ts - device_start_ts'})
     FROM Step GROUP BY id // ${each} ORDER BY min(id)`
 }
 

@@ -1,12 +1,12 @@
 // Data tables: columns, cell formatting, sorting, filtering, trees and CSV.
-import { formatBytes, formatCount, formatFlops, formatNumber, formatShare } from './numbers'
+import { formatBytes, formatCount, formatFlops, formatNumber, formatProbability, formatShare } from './numbers'
 import { formatDuration, formatNs } from './time'
 
 export type Cell = string | number | boolean | null
 
 /** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second;
-    `flopRate`: operations per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz'
+    `flopRate`: operations per second; `probability`: small ones matter. */
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz' | 'probability'
 
 export interface TableColumn<Row> {
   key: string
@@ -66,6 +66,8 @@ export function formatCell(value: Cell, kind: CellKind): string {
       return `${formatFlops(value)}/s`
     case 'count':
       return formatCount(value)
+    case 'probability':
+      return formatProbability(value)
     case 'GHz':
       return `${formatNumber(value)} GHz`
     default:
@@ -79,6 +81,7 @@ const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', t
 export function exactCell(value: Cell, kind: CellKind): string {
   if (typeof value !== 'number') return value === null ? '' : String(value)
   if (kind === 'id') return String(value)
+  if (kind === 'probability') return value.toPrecision(3)
   const unit = UNITS[kind]
   return exact.format(value) + (unit ? ` ${unit}` : '')
 }

@@ -124,7 +124,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
     columns: [
       { id: 'hlo_op_name', title: 'Operation', kind: 'text', isWide: true },
       { id: 'category', title: 'Category', kind: 'text' },
-      { id: 'total_self_time_percent', title: 'Share', kind: 'percent', hasBar: true, meaning: 'Share of device time, including idle time.' },
+      { id: 'total_self_time_percent', title: 'Share', kind: 'percent', hasBar: true, meaning: 'Share of the time from the devices’ first work to their last.' },
       { id: 'cumulative_total_self_time_percent', title: 'Cumulative', kind: 'percent', meaning: 'Share of this row and those with more time.' },
       times[2]!, times[0]!,
       { id: 'occurrences', title: 'Count', kind: 'count' },
@@ -160,7 +160,7 @@ export const TABLE_SPECS: Partial<Record<Tool, TableSpec>> = {
       { id: 'operation', title: 'Operator', kind: 'text', isWide: true },
       { id: 'type', title: 'Type', kind: 'text' },
       { id: 'host_or_device', title: 'On', kind: 'text' },
-      { id: 'device_total_self_time_percent', title: 'Device share', kind: 'share', hasBar: true, meaning: 'Share of device time.' },
+      { id: 'device_total_self_time_percent', title: 'Device share', kind: 'share', hasBar: true, meaning: 'Share of the time of all operators on devices, added up.' },
       { id: 'host_total_self_time_percent', title: 'Host share', kind: 'share', hasBar: true, meaning: 'Share of the host threads’ time.' },
       times[2]!, times[0]!,
       { id: 'occurrences', title: 'Count', kind: 'count' },

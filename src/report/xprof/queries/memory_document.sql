@@ -124,11 +124,11 @@ specials AS (
     )
     GROUP BY memory_id
 ),
-lifetime AS (SELECT memory_id, max(lifetime_peak) AS bytes FROM memory GROUP BY memory_id),
+lifetime AS (SELECT memory_id, coalesce(max(lifetime_peak), 0) AS bytes FROM memory GROUP BY memory_id),
 summaries AS (
     SELECT memory_id,
         {'peakBytesUsageLifetime': (l.bytes)::VARCHAR, 'peakStats': {allocator_stats peak=used},
-            'peakStatsTimePs': (time_ps)::VARCHAR, 'memoryCapacity': (used + free)::VARCHAR} AS item
+            'peakStatsTimePs': (time_ps)::VARCHAR, 'memoryCapacity': (coalesce(used + free, 0))::VARCHAR} AS item
     FROM peak
     JOIN lifetime l USING (memory_id)
 ),

@@ -12,31 +12,31 @@ fact AS (
     UNION ALL
     SELECT 1, 'Steps',
         printf('%d of %.2f ms (%.2f to %.2f)', step_count, step_ms, least_ms, most_ms) || CASE
-            WHEN devices > 1 THEN printf(', their parts means over %d devices', devices)
+            WHEN devices > 1 THEN ', their parts means over the devices that have them'
             ELSE ''
         END
     FROM shares, machine
     WHERE step_count > 0
     UNION ALL
     SELECT 2, 'Devices busy',
-        printf('%.1f %% of %.1f ms from their first work to their last', 100.0 * busy_ns / nullif(span_ns, 0),
-            span_ns / 1e6 / devices)
+        printf('%.1f %% of %.1f ms from their first work to their last', 100.0 * busy_ns / nullif(whole_ns, 0),
+            whole_ns / 1e6 / devices)
     FROM machine
-    WHERE devices > 0 AND span_ns > 0
+    WHERE devices > 0 AND whole_ns > 0
     UNION ALL
     SELECT 3, 'Arithmetic',
-        printf('%.1f %% of the peak while operations run, %.1f %% of the whole time (%.1f TFLOP/s of %.0f for %s)',
-            100 * compute_s * 1e9 / nullif(op_ns, 0), 100 * compute_s * 1e9 / nullif(whole_ns, 0), flops /
-            nullif(whole_ns, 0) / 1e3, peak_flops / 1e12, coalesce(peak_type, 'all types'))
+        printf('%.1f TFLOP/s from first to last work, %.1f %% of the peak of %.0f for %s; while busy %.1f TFLOP/s, %.1f %%. At the peaks of their own types, operations would take %.1f %% of that time',
+            flops / whole_ns / 1e3, 1e11 * flops / whole_ns / peak_flops, peak_flops / 1e12, coalesce(peak_type, 'all types'),
+            flops / busy_ns / 1e3, 1e11 * flops / busy_ns / peak_flops, 1e11 * compute_s / whole_ns)
     FROM cost, machine
-    WHERE flops > 0 AND peak_flops > 0
+    WHERE flops > 0 AND peak_flops > 0 AND busy_ns > 0
     UNION ALL
     SELECT 4, 'Memory',
-        printf('%.1f %% of the peak while operations run, %.1f %% of the whole time (%.0f GB/s of %.0f)', 100
-            * hbm_bytes * 1e9 / nullif(op_ns, 0) / hbm_peak, 100 * hbm_bytes * 1e9 / nullif(whole_ns, 0) /
-            hbm_peak, hbm_bytes / nullif(whole_ns, 0), hbm_peak / 1e9)
+        printf('%.0f GB/s from first to last work, %.1f %% of the peak of %.0f; while busy %.0f GB/s, %.1f %%', hbm_bytes /
+            whole_ns, 1e11 * hbm_bytes / whole_ns / hbm_peak, hbm_peak / 1e9, hbm_bytes / busy_ns,
+            1e11 * hbm_bytes / busy_ns / hbm_peak)
     FROM cost, machine
-    WHERE hbm_bytes > 0 AND hbm_peak > 0
+    WHERE hbm_bytes > 0 AND hbm_peak > 0 AND busy_ns > 0
     UNION ALL
     SELECT 5, 'Precision',
         printf('%.1f %% of computing time in 16 bits or fewer, %.1f %% in 32', half_percent, single_percent)

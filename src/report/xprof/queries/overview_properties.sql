@@ -11,7 +11,7 @@ on_host AS (
 SELECT {percent value=half_percent} AS device_compute_16bit_percent,
     {percent value=single_percent} AS device_compute_32bit_percent,
     {percent value=100.0 * idle_ns / nullif(whole_ns, 0)} AS device_idle_time_percent,
-    {percent value=100.0 * busy_ns / nullif(span_ns, 0)} AS device_duty_cycle_percent,
+    {percent value=100.0 * busy_ns / nullif(whole_ns, 0)} AS device_duty_cycle_percent,
     {percent value=100 * compute_s * 1e9 / nullif(whole_ns, 0)} AS mxu_utilization_percent,
     {percent value=100 * hbm_bytes * 1e9 / nullif(whole_ns, 0) / nullif(hbm_peak, 0)} AS
         hbm_utilization_percent,
@@ -28,9 +28,9 @@ SELECT {percent value=half_percent} AS device_compute_16bit_percent,
             {percent value=coalesce(100.0 * greatest(h.total_ns - host_self_ns, 0) / nullif(h.total_ns, 0), 100)}
     END AS host_idle_time_percent,
     CASE
-        WHEN kind = 'TPU' THEN printf('%.6g', (span_ns - busy_ns) * 1000.0)
+        WHEN kind = 'TPU' THEN printf('%.6g', idle_ns * 1000.0)
     END AS idle_time_high_confidence_ps,
     CASE
-        WHEN kind = 'TPU' THEN {percent value=100.0 * busy_ns / nullif(span_ns, 0)}
+        WHEN kind = 'TPU' THEN {percent value=100.0 * busy_ns / nullif(whole_ns, 0)}
     END AS device_duty_cycle_high_confidence_percent
 FROM machine, shares, cost, on_host, host_time h

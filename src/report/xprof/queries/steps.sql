@@ -6,8 +6,7 @@ SELECT number::VARCHAR AS stepnum, compute_ns / 1e6 AS deviceComputeTimeMs,
     (compute_ns + collectives_ns + between_ns) / 1e6 AS tcComputeTimeMs, 0 AS scv0ComputeTimeMs,
     0 AS scv0InfeedTimeMs, coalesce(infeed_ns, input_ns) / 1e6 AS tcInfeedTimeMs,
     coalesce(outfeed_ns, output_ns) / 1e6 AS tcOutfeedTimeMs, idle_ns / 1e6 AS tcIdleTimeMs,
-    greatest(input_ns + output_ns - coalesce(infeed_ns, input_ns) - coalesce(outfeed_ns, output_ns), 0) / 1e6
-        AS hostTransferTimeMs,
+    transfer_ns / 1e6 AS hostTransferTimeMs,
     printf('Step %d, duration: %.2f ms', number, step_ns / 1e6) || chr(10) ||
         printf('-All others: %.2f ms', other_ns / 1e6) || chr(10) ||
         printf('-Compilation: %.2f ms', compile_ns / 1e6) || chr(10) ||
@@ -16,6 +15,7 @@ SELECT number::VARCHAR AS stepnum, compute_ns / 1e6 AS deviceComputeTimeMs,
         printf('-Host compute: %.2f ms', host_ns / 1e6) || chr(10) ||
         printf('-Device collectives: %.2f ms', collectives_ns / 1e6) || chr(10) ||
         printf('-Device to device: %.2f ms', between_ns / 1e6) || chr(10) ||
+        CASE WHEN transfer_ns > 0 THEN printf('-Host transfer: %.2f ms', transfer_ns / 1e6) || chr(10) ELSE '' END ||
         printf('-Device compute: %.2f ms', compute_ns / 1e6) AS tooltip,
     step_ns / 1e6 AS stepTimeMs, 100.0 * infeed_ns / nullif(step_ns, 0) AS infeedPercentAverage,
     100.0 * least_infeed_ns / nullif(step_ns, 0) AS infeedPercentMin,

@@ -1,5 +1,6 @@
 -- Device rows, then host rows; of each the first 500. An operation's executions are those of the HLO
--- operation that has most.
+-- operation that has most. With idle time, shares are of the devices' time from first to last work; without,
+-- of the time of all operations.
 WITH grouped AS (
     SELECT coalesce(framework_op, name) AS operation,
         coalesce(any_value(CASE WHEN framework_op IS NOT NULL THEN framework_type END), 'Unknown') AS type,
@@ -19,7 +20,9 @@ WITH grouped AS (
     WHERE {with_idle} AND idle_ns > 0
 ),
 on_device AS (
-    SELECT o.*, 100.0 * o.self_ns / nullif(sum(o.self_ns) OVER (), 0) AS percent,
+    SELECT o.*,
+        100.0 * o.self_ns / nullif(CASE WHEN {with_idle} THEN m.whole_ns ELSE sum(o.self_ns) OVER () END, 0) AS
+            percent,
         row_number() OVER (ORDER BY o.self_ns DESC, operation) AS place, {rates}
     FROM grouped o, machine m
 ),

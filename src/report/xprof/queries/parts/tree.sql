@@ -1,7 +1,8 @@
 -- The tree of op_profile. Nodes have a list of names as their path; those of operations have a kind. With
 -- parts, operations that are the same are below a node of theirs, and instructions below their fusion: with
 -- the FLOPs of one execution, as nothing of their time is known. Operations that hold others have no place
--- below their program, as their time is that of the others.
+-- below their program, as their time is that of the others. The root has the time of the devices; operations
+-- that run beside each other add up to more. What is not known of operations is NULL.
 WITH base AS (
     SELECT * EXCLUDE (category), coalesce(category, 'unknown') AS category,
         category IN ('call', 'conditional', 'while', 'megacore fusion') AND total_ns > self_ns AS is_outer
@@ -86,14 +87,14 @@ node AS (
     FROM fused
 ),
 numbered AS (
-    SELECT *,
+    SELECT * REPLACE (CASE WHEN depth = 0 THEN (SELECT whole_ns FROM machine) ELSE ns END AS ns),
         row_number() OVER (ORDER BY depth, ns DESC, CASE WHEN node_kind = 'instruction' THEN flops END DESC
             NULLS LAST, position, path) - 1 AS number
     FROM node
 )
 SELECT n.*, p.number AS parent, m.devices, m.whole_ns, m.idle_ns AS whole_idle_ns,
-    coalesce(n.compute_s * 1e9 / nullif(n.ns, 0), 0) AS compute_use,
-    coalesce(n.timed_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0), 0) AS hbm_use,
-    n.compute_s * m.peak_flops AS normalized_flops, m.peak_flops
+    CASE WHEN n.is_idle THEN 0 ELSE n.compute_s * 1e9 / nullif(n.ns, 0) END AS compute_use,
+    CASE WHEN n.is_idle THEN 0 ELSE n.timed_bytes * 1e9 / nullif(n.ns, 0) / nullif(m.hbm_peak, 0) END AS hbm_use,
+    n.compute_s * m.peak_flops AS normalized_flops
 FROM numbered n
 LEFT JOIN numbered p ON p.depth = n.depth - 1 AND p.path = n.path[1:n.depth - 1], machine m
