@@ -127,6 +127,13 @@ static const struct pattern work_patterns[] = {
     {HAS, "nccl", DEVICE_COMMUNICATION},
     {HAS, "rccl", DEVICE_COMMUNICATION},
     {HAS, "nvshmem", DEVICE_COMMUNICATION},
+    {HAS, "cross_device_reduce", DEVICE_COMMUNICATION}, /* of inference servers */
+    {HAS, "allreduce", DEVICE_COMMUNICATION},
+    {HAS, "all_reduce", DEVICE_COMMUNICATION},
+    {HAS, "allgather", DEVICE_COMMUNICATION},
+    {HAS, "all_gather", DEVICE_COMMUNICATION},
+    {HAS, "reducescatter", DEVICE_COMMUNICATION},
+    {HAS, "reduce_scatter", DEVICE_COMMUNICATION},
     {STARTS, "all-reduce", DEVICE_COMMUNICATION},
     {STARTS, "all-gather", DEVICE_COMMUNICATION},
     {STARTS, "all-to-all", DEVICE_COMMUNICATION},
