@@ -5,8 +5,8 @@ import { formatDuration, formatNs } from './time'
 export type Cell = string | number | boolean | null
 
 /** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second;
-    `flopRate`: operations per second. */
-export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz'
+    `flopRate`: operations per second; `p`: a probability. Cells are shown rounded; CSV and the clipboard have all digits. */
+export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz' | 'p'
 
 export interface TableColumn<Row> {
   key: string
@@ -65,6 +65,8 @@ export function formatCell(value: Cell, kind: CellKind): string {
       return `${formatFlops(value)}/s`
     case 'count':
       return formatCount(value)
+    case 'p':
+      return value < 0.0001 ? '< 0.0001' : value.toFixed(4)
     case 'GHz':
       return `${formatNumber(value)} GHz`
     default:
