@@ -173,10 +173,8 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         what_differs(analysis, steps, longest));
     if (idle > 0)
         finding->text = finding_text(
-            analysis,
-            "%s Of the %s that %s longer, devices idle %s, which counts under its causes.",
-            finding->text, format_ps((double)cost, time), outliers == 1 ? "it takes" : "they take",
-            format_ps((double)idle, more));
+            analysis, "%s Of the extra %s, devices idle %s, which is counted under its causes.",
+            finding->text, format_ps((double)cost, time), format_ps((double)idle, more));
     finding->advice =
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "
