@@ -82,13 +82,18 @@ int fleet_sql(const struct fleet_options *options)
     return result;
 }
 
+/* A query like any other; only people get rounded seconds. */
 int fleet_list(const struct fleet_options *options)
 {
+    struct question question = {.format = format_of(options, true)};
     struct output query;
     output_memory(&query);
-    output_text(&query, "SELECT run, rank, instance, world_size, device_count AS devices,"
-                        " device_name AS device, step_count AS steps,"
-                        " round((last_ts - first_ts) / 1e9, 3) AS seconds, capture FROM Rank");
+    output_format(&query,
+                  "SELECT run, rank, instance, world_size, device_count AS devices,"
+                  " device_name AS device, step_count AS steps,"
+                  " %s AS seconds, capture FROM Rank",
+                  question.format.kind == ROWS_TEXT ? "round((last_ts - first_ts) / 1e9, 3)"
+                                                    : "(last_ts - first_ts) / 1e9");
     if (options->run) {
         output_text(&query, " WHERE run = '");
         for (const char *c = options->run; *c; c++) {
@@ -100,7 +105,7 @@ int fleet_list(const struct fleet_options *options)
     }
     output_text(&query, " ORDER BY run, rank");
     output_char(&query, '\0');
-    struct question question = {query.data, format_of(options, true)};
+    question.query = query.data;
     int result = ask(options, &question);
     output_discard(&query);
     return result;

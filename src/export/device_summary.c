@@ -157,6 +157,15 @@ static const char *operation_of(const struct device_ranks *ranks,
         (enum collective_kind)ranks->program->collectives[meeting->collective].kind);
 }
 
+static void put_apart(const struct device_ranks *ranks, struct output *out)
+{
+    if (ranks->apart > 0)
+        output_format(out,
+                      "  %llu collectives are not compared: by the clocks of their hosts, the "
+                      "executions of the ranks did not overlap.\n",
+                      (unsigned long long)ranks->apart);
+}
+
 static void put_meetings(const struct device_ranks *ranks, const struct text_style *style,
                          struct output *out)
 {
@@ -200,8 +209,10 @@ void export_device_ranks_text(const struct device_ranks *ranks, const struct tex
         table_count(&table, rank->collectives);
     }
     table_end(&table, style, out);
+    put_apart(ranks, out);
     if (ranks->slowest == NO_INDEX) {
-        output_text(out, "  No rank waited for another.\n");
+        if (ranks->apart == 0 || ranks->meetings.count > 0)
+            output_text(out, "  No rank waited for another.\n");
         return;
     }
     char time[QUANTITY_SIZE];
@@ -282,6 +293,7 @@ static void put_ranks(struct json *json, const struct device_ranks *ranks)
         json_close_row(json, '}');
     }
     json_close(json, ']');
+    json_put_uint(json, "collectives_apart", ranks->apart);
     json_key(json, "collectives");
     json_open(json, '[');
     const struct device_meeting *meeting;

@@ -71,10 +71,14 @@ static void put_finding(const struct finding *finding, size_t number,
                         const struct text_style *style, struct output *out)
 {
     char cost[QUANTITY_SIZE];
-    output_format(out, "  %zu. %s%s%s: %s, %.0f %% of %s\n", number,
-                  style->colored ? "\033[1m" : "", finding->title, style->colored ? "\033[0m" : "",
-                  format_ps((double)finding->cost_ps, cost), 100 * finding->share,
-                  finding->share_of);
+    output_format(out, "  %zu. %s%s%s", number, style->colored ? "\033[1m" : "", finding->title,
+                  style->colored ? "\033[0m" : "");
+    if (finding->cost_ps > 0)
+        output_format(out, ": %s", format_ps((double)finding->cost_ps, cost));
+    if (finding->share > 0)
+        output_format(out, "%s%.0f %% of %s", finding->cost_ps > 0 ? ", " : ": ",
+                      100 * finding->share, finding->share_of);
+    output_char(out, '\n');
     export_wrapped(out, style->width, 5, text_of(finding->text));
     export_wrapped(out, style->width, 5, text_of(finding->advice));
 }

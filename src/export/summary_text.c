@@ -102,7 +102,8 @@ static void put_devices(const struct analysis *analysis, const struct text_style
         {"events", false, false},  {"busy", false, false},      {"share", false, false},
         {"streams", false, false}, {"delay p50", false, false}, {"p99", false, false}};
     const struct summary *summary = &analysis->summary;
-    put_heading(out, style, "Devices: time with work, and the sum over streams");
+    put_heading(out, style,
+                "Devices: busy time, its share of the capture, and the sum over streams");
     if (summary->devices.count == 0) {
         output_text(out, "  none\n");
         return;

@@ -43,6 +43,11 @@ test('two profiles of the list are compared, and the address brings the page bac
   await page.getByRole('grid', { name: 'Changes' }).waitFor()
   await expect.poll(() => [parameter('view'), parameter('a'), parameter('b')]).toEqual(['diff', 'gpt', 'torch'])
   const diff = await getJson<Diff>(server, '/diff?a=gpt&b=torch')
+  // Different devices and programs: said first, before any figure.
+  expect(diff.warnings).toHaveLength(2)
+  const paragraphs = page.getByRole('region', { name: 'Step time' }).locator('p')
+  await paragraphs.first().waitFor()
+  expect((await paragraphs.allInnerTexts()).slice(0, 2)).toEqual(diff.warnings)
   const time = diff.step_time!
   expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
   expect(await page.getByLabel('What explains the step time').getByRole('listitem').first().innerText()).toContain(formatNs(time.a_ns))

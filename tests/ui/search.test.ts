@@ -6,9 +6,8 @@ import { amount, cells, getJson, grid } from './tab-helpers'
 
 interface SearchResult {
   count: number
-  total_ns: number
-  tables: { table: string; count: number }[]
-  names: { name: string; total_ns: number }[]
+  kinds: { kind: string; table: string; count: number; total_ns: number }[]
+  names: { kind: string; name: string; total_ns: number }[]
   hits: { table: string; id: number; start: string; duration: string; self: string; name: string }[]
 }
 
@@ -43,9 +42,20 @@ test('results are listed and summed up as in the API', async () => {
   )
   expect(await grid(page, 'Search results').getAttribute('aria-rowcount')).toBe(String(api.hits.length + 1))
   const summary = page.getByRole('complementary', { name: 'Result summary' })
-  expect(await summary.locator('dd').first().innerText()).toBe(api.count.toLocaleString('en-US'))
-  const names = await summary.getByRole('list').getByRole('listitem').locator('.name').allInnerTexts()
-  expect(names).toEqual(api.names.map((one) => one.name))
+  // Kernels and their operations are the same work: each kind has its own count and shares.
+  expect(api.kinds.map(({ kind }) => kind)).toEqual(['stream', 'ops'])
+  const counts = await summary.locator('dd').allInnerTexts()
+  expect(counts.map((text) => Number(text.split(' ')[0]!.replaceAll(',', '')))).toEqual(api.kinds.map(({ count }) => count))
+  expect(api.kinds.reduce((sum, { count }) => sum + count, 0)).toBe(api.count)
+  const names: string[] = []
+  for (const [at, { kind, total_ns }] of api.kinds.entries()) {
+    const list = summary.getByRole('list').nth(at).getByRole('listitem')
+    const found = api.names.filter((one) => one.kind === kind)
+    expect(await list.locator('.name').allInnerTexts()).toEqual(found.map((one) => one.name))
+    const shares = (await list.locator('.value').allInnerTexts()).map((text) => Number(/([\d.]+) %/.exec(text)![1]))
+    for (const [row, share] of shares.entries()) expect(Math.abs(share - (100 * found[row]!.total_ns) / total_ns)).toBeLessThan(0.51)
+    names.push(...found.map((one) => one.name))
+  }
   await summary.getByRole('button').first().click()
   await page.waitForURL((url) => url.searchParams.get('q') === `name:"${names[0]}"`)
   expect(page.consoleErrors).toEqual([])

@@ -97,7 +97,7 @@ test.each([...ALL, RECORDED])('%s: the numbers match the server’s', async (nam
     expect(text).toContain(percent(entries[0]!.share))
     expect(text).toContain(formatNs(entries[0]!.self_ns))
   }
-  expect(await card('Device utilization').getByRole('listitem').count()).toBe(answer.devices.length)
+  expect(await card('Devices busy').getByRole('listitem').count()).toBe(answer.devices.length)
   if (answer.steps.host_ns) {
     await card('Step times').getByText(`p99 ${formatNs(answer.steps.host_ns.p99)}`).waitFor()
     // One bar a step; of very many, one for each few.
@@ -133,10 +133,10 @@ test('findings come first; their links lead to the evidence and to its query', a
   expect(parameter('tab')).toBe('sql')
 })
 
-test('devices show utilization and launch delay', async () => {
+test('devices show how long they are busy, and launch delays', async () => {
   const answer = await open('gpt')
   const device = answer.devices[0]!
-  const text = (await card('Device utilization').getByRole('listitem').first().textContent())!
+  const text = (await card('Devices busy').getByRole('listitem').first().textContent())!
   expect(text).toContain('GPU 0')
   expect(text).toContain(percent(device.busy_share))
   expect(text).toContain(`p50 ${formatNs(device.launch_delay_ns!.p50)}, p99 ${formatNs(device.launch_delay_ns!.p99)}`)

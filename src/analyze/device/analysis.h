@@ -376,12 +376,14 @@ size_t device_warning_text(const struct core_program *program, const struct devi
 
 /* --- Ranks: collectives of several profiles of one NEFF, matched. Clocks of devices differ, so
  * ranks are compared by how long each waited in a collective: the one that waited least came last.
+ * Executions that did not overlap by the wall clocks of their hosts have no collectives in common.
  * --- */
 struct device_arrival {
     uint32_t execution, collective, occurrence; /* of the collective in the execution */
     uint32_t group;                             /* of ranks */
     uint32_t rank;                              /* index in device_ranks.ranks */
     int64_t start_ps, wait_ps;                  /* on the rank's clock */
+    uint64_t from_ns, to_ns; /* of its execution, by the wall clock of its host; 0: not known */
 };
 struct device_rank {
     uint32_t rank, device, core;
@@ -404,7 +406,8 @@ struct device_ranks {
     ARRAY(struct device_rank) ranks;
     ARRAY(struct device_arrival) arrivals;
     ARRAY(struct device_meeting) meetings; /* the greatest skew first */
-    uint32_t current;                      /* index: whose executions are added */
+    uint64_t apart;   /* collectives of executions that did not overlap: not in meetings */
+    uint32_t current; /* index: whose executions are added */
     uint32_t slowest; /* index: for whom others waited longest; NO_INDEX: nobody waited */
 };
 /* Adds a rank, then its executions, one by one, by their numbers in the capture. A rank whose

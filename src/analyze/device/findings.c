@@ -396,6 +396,29 @@ static void find_latency(struct device_analysis *analysis)
     show(finding, &analysis->gathered.waits[WAIT_DMA_END], "longest completion");
 }
 
+/* One core does not tell set-up from late ranks: the profiles of all ranks do. */
+static void find_collective_wait(struct device_analysis *analysis)
+{
+    int64_t wait_ps = analysis->path.wait_ps[WAIT_COLLECTIVE];
+    int64_t total_ps = analysis->sums.total_ps;
+    if (total_ps <= 0 || (double)wait_ps < MIN_SHARE * (double)total_ps)
+        return;
+    char time[QUANTITY_SIZE];
+    struct finding *finding = add(analysis, RULE_COLLECTIVE_WAIT, wait_ps);
+    finding->text = finding_text(
+        analysis,
+        "On the critical path %s pass while collectives are set up or wait for other ranks: no "
+        "bytes move in that time. Of %zu collectives, the profile of one core does not say which "
+        "rank came last.",
+        format_ps((double)wait_ps, time), analysis->durations.count);
+    finding->advice =
+        "Profile all ranks: kymo view -d DIR names the one that comes last. Give ranks equal work, "
+        "start collectives before their result is needed, and join small ones.";
+    finding->sql = "SELECT start_ts, duration_ns, event_id, execution_index FROM CriticalPath "
+                   "WHERE wait = 'collective set-up and ranks' ORDER BY duration_ns DESC";
+    show(finding, &analysis->gathered.waits[WAIT_COLLECTIVE], "longest wait");
+}
+
 void findings_make(struct device_analysis *analysis)
 {
     static void (*const functions[])(struct device_analysis *) = {

@@ -37,6 +37,7 @@ static int64_t *find_waits(const struct device_execution *execution)
     return waits;
 }
 
+/* Keeps no pointer to the execution: its collectives become arrivals. */
 void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
                                 const struct device_execution *execution)
 {
@@ -54,7 +55,9 @@ void device_ranks_add_execution(struct device_ranks *ranks, uint32_t number,
             .group = group_of(&ranks->program->collectives[item->collective], rank->rank),
             .rank = index,
             .start_ps = item->start_ps,
-            .wait_ps = waits[i]};
+            .wait_ps = waits[i],
+            .from_ns = execution->has_info ? execution->info.start_ns : 0,
+            .to_ns = execution->has_info ? execution->info.end_ns : 0};
         rank->collectives++;
     }
     mem_free(seen);
@@ -87,6 +90,22 @@ static bool by_skew(const void *a, const void *b, const void *context)
            ((const struct device_meeting *)b)->skew_ps;
 }
 
+/* Hosts keep their clocks this close to each other. */
+#define CLOCK_ERROR_NS UINT64_C(100000000)
+
+/* Whether the executions that the collectives are in overlap, as far as clocks can tell. */
+static bool is_at_once(const struct device_arrival *arrivals, size_t count)
+{
+    uint64_t last_from = 0, first_to = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (arrivals[i].to_ns == 0)
+            continue;
+        last_from = arrivals[i].from_ns > last_from ? arrivals[i].from_ns : last_from;
+        first_to = arrivals[i].to_ns < first_to ? arrivals[i].to_ns : first_to;
+    }
+    return last_from <= first_to || last_from - first_to <= CLOCK_ERROR_NS;
+}
+
 /* The rank that waits least came last; what the others wait beyond it is charged to that rank.
  * Needs no common clock. */
 static void meet(struct device_ranks *ranks, const struct device_arrival *arrivals, size_t count)
@@ -115,6 +134,7 @@ static void meet(struct device_ranks *ranks, const struct device_arrival *arriva
     *array_push(&ranks->meetings) = meeting;
 }
 
+/* Arrivals are sorted so that those of one collective are neighbors. */
 void device_ranks_end(struct device_ranks *ranks)
 {
     struct device_arrival *arrivals = ranks->arrivals.items;
@@ -123,8 +143,12 @@ void device_ranks_end(struct device_ranks *ranks)
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && compare(&arrivals[first], &arrivals[end]) == 0;)
             end++;
-        if (end - first > 1)
+        if (end - first < 2)
+            continue;
+        if (is_at_once(arrivals + first, end - first))
             meet(ranks, arrivals + first, end - first);
+        else
+            ranks->apart++;
     }
     sort_items(ranks->meetings.items, ranks->meetings.count, sizeof *ranks->meetings.items, by_skew,
                NULL);

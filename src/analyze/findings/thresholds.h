@@ -54,7 +54,7 @@
 #define MIN_SMALL_COPIES 50
 /* The share of the threads that fit a multiprocessor below which latencies show. */
 #define LOW_OCCUPANCY_SHARE 0.25
-/* A device's time is looked at in so many parts, and one in which it is busy less than this share
+/* A device's time is divided into this many parts, and one in which it is busy less than this share
  * is low: the values of Nsight's rule gpu_time_util. */
 #define USAGE_PARTS     30
 #define LOW_USAGE_SHARE 0.50

@@ -31,7 +31,7 @@ struct election {
     struct idmap best;  /* hash of process and thread -> index in votes */
 };
 
-/* So many threads may have run operators of one number. */
+/* This many threads may have run operators of one number. */
 enum { MAX_CANDIDATES = 64 };
 
 static bool by_sequence(const void *a, const void *b, const void *context)

@@ -23,7 +23,8 @@ static void choose_devices(struct rules *rules)
         rules->kernel_ps = add_saturated(rules->kernel_ps, activity->kernel_ps);
         has_steps |= activity->has_steps;
     }
-    rules->share_of = has_steps ? name_of_steps(rules->analysis) : "the active time";
+    rules->share_of =
+        has_steps ? name_of_steps(rules->analysis) : "the time from first to last work";
 }
 
 /* Runs the rules that rest on the same lanes, each function once. */

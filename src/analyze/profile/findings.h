@@ -73,6 +73,10 @@ typedef void find_function(struct rules *rules);
 #define PROFILE_RULE(name, id, title, rests_on, find) find_function find;
 #include "analyze/findings/rules.def"
 
+/* How long a device idles in a range, in the gaps that are listed. Ranges are asked for in time
+ * order: *gap, 0 at first, is where to look next. */
+int64_t idle_in(const struct device_activity *device, size_t *gap, int64_t from_ps, int64_t to_ps);
+
 /* What findings rest on: the lanes of the devices, or of the host's threads with launches and
  * steps. */
 enum { RESTS_ON_DEVICES = 1, RESTS_ON_HOST = 2, RESTS_ON_ALL = 3 };

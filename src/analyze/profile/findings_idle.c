@@ -12,6 +12,12 @@ struct idle_rule {
     const char *names; /* what the events are, before their list */
 };
 
+/* What the host did in these causes is longer under a profiler. */
+static bool has_profilers_part(enum cause cause)
+{
+    return cause == CAUSE_HOST || cause == CAUSE_LAUNCH;
+}
+
 static const struct idle_rule idle_rules[] = {
     {CAUSE_HOST, RULE_HOST_BOUND, "because the host was late with the next work",
      "Take the work named here off the thread that launches: precompute it, do it in another "
@@ -213,9 +219,23 @@ static const char *sentence(struct rules *rules, const struct idle_rule *rule,
                               format_count(totals->gaps / rules->devices.count, count));
 }
 
-static void apply(struct rules *rules, const struct idle_rule *rule,
-                  const struct cause_totals *totals)
+/* Captures have the profiler's own events at most, not what it adds to each call it records. */
+static const char *profilers_part(struct rules *rules, const struct idle *idle)
 {
+    char time[QUANTITY_SIZE];
+    int64_t recorded_ps = per_device(rules, idle->causes[CAUSE_PROFILER].cost_ps);
+    if (recorded_ps <= 0)
+        return "This includes what the profiler adds to each call, which the capture does not "
+               "record.";
+    return finding_text(rules->analysis,
+                        "This includes what the profiler adds to each call; its own events, for "
+                        "which the device idles another %s, are not in it.",
+                        format_ps((double)recorded_ps, time));
+}
+
+static void apply(struct rules *rules, const struct idle_rule *rule, const struct idle *idle)
+{
+    const struct cause_totals *totals = &idle->causes[rule->cause];
     struct analysis *analysis = rules->analysis;
     uint32_t top[NAMED_TYPES];
     size_t count = top_types(analysis, totals->by_type, top);
@@ -225,6 +245,8 @@ static void apply(struct rules *rules, const struct idle_rule *rule,
     const char *list = list_types(rules, totals, top, count);
     if (rule->names && list[0])
         finding->text = finding_text(analysis, "%s %s %s.", finding->text, rule->names, list);
+    if (has_profilers_part(rule->cause))
+        finding->text = finding_text(analysis, "%s %s", finding->text, profilers_part(rules, idle));
     const char *remedy = count > 0 ? remedy_for(analysis, top[0]) : NULL;
     finding->advice = finding_advice(rules, remedy ? remedy : rule->advice);
     bool is_of_events = count > 0 && rule->cause != CAUSE_HOST && rule->cause != CAUSE_LAUNCH;
@@ -241,7 +263,7 @@ void find_idle(struct rules *rules)
         return;
     idle_measure(&idle, rules);
     int64_t excess_ps = idle_limit(&idle, sub_saturated(rules->window_ps, rules->work_ps));
-    /* In a window too long to count, parts and whole both saturate: an excess is no defect. */
+    /* In a window too long to count, parts and whole both saturate: an excess is not a defect. */
     rules->analysis->idle_excess_ps = rules->window_ps == INT64_MAX ? 0 : excess_ps;
     /* Long kernels do not wait for launches: such gaps have another reason. */
     if ((double)rules->kernel_ps >= (double)rules->kernels * (double)SHORT_KERNEL_PS) {
@@ -253,10 +275,8 @@ void find_idle(struct rules *rules)
             host->by_type[i] = add_saturated(host->by_type[i], launch->by_type[i]);
         launch->cost_ps = 0;
     }
-    for (size_t i = 0; i < sizeof idle_rules / sizeof *idle_rules; i++) {
-        const struct cause_totals *totals = &idle.causes[idle_rules[i].cause];
-        if (share_of_window(rules, totals->cost_ps) >= MIN_SHARE)
-            apply(rules, &idle_rules[i], totals);
-    }
+    for (size_t i = 0; i < sizeof idle_rules / sizeof *idle_rules; i++)
+        if (share_of_window(rules, idle.causes[idle_rules[i].cause].cost_ps) >= MIN_SHARE)
+            apply(rules, &idle_rules[i], &idle);
     idle_free(&idle);
 }

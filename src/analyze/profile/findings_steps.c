@@ -114,8 +114,30 @@ static const char *what_differs(struct analysis *analysis, const timed_steps *st
     return text;
 }
 
+/* How much longer than in the median step a device idles in the outliers: findings on idle time
+ * have that as their cost. The mean over devices. */
+static int64_t idle_excess(const struct rules *rules, const timed_steps *steps, int64_t median)
+{
+    double *idle = mem_zeroed(2 * steps->count, sizeof *idle), *sorted = idle + steps->count;
+    for (size_t k = 0; k < rules->devices.count; k++)
+        for (size_t i = 0, gap = 0; i < steps->count; i++)
+            idle[i] += (double)idle_in(rules->devices.items[k], &gap, steps->items[i].from_ps,
+                                       steps->items[i].to_ps) /
+                       (double)rules->devices.count;
+    memcpy(sorted, idle, steps->count * sizeof *sorted);
+    double usual = percentile_median(sorted, steps->count), sum = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        double longer = (double)(duration_of(&steps->items[i]) - median), more = idle[i] - usual;
+        if (steps->items[i].is_outlier && more > 0)
+            sum += more < longer ? more : longer;
+    }
+    mem_free(idle);
+    return (int64_t)sum;
+}
+
 /* Outliers are relative to the process's own median, as ranks may do different work. Marks them
- * in `steps` for what_differs. */
+ * in `steps` for what_differs. The cost is what the devices do not idle of it: gaps have causes,
+ * whose findings have them as their cost. */
 static void find_in_process(struct rules *rules, const timed_steps *steps)
 {
     struct analysis *analysis = rules->analysis;
@@ -130,13 +152,14 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
             cost = add_saturated(cost, duration_of(step) - median);
         longest = duration_of(step) > duration_of(&steps->items[longest]) ? i : longest;
     }
-    double share = all > 0 ? (double)cost / (double)all : 0;
-    if (outliers == 0 || share < MIN_SHARE)
+    if (outliers == 0 || (double)cost < MIN_SHARE * (double)all)
         return;
-    char time[QUANTITY_SIZE], usual[QUANTITY_SIZE], number[QUANTITY_SIZE];
+    char time[QUANTITY_SIZE], usual[QUANTITY_SIZE], number[QUANTITY_SIZE], more[QUANTITY_SIZE];
     const struct timed_step *worst = &steps->items[longest];
+    int64_t idle = idle_excess(rules, steps, median);
     struct finding *finding =
-        finding_add(analysis, RULE_OUTLIER_STEPS, cost, share, name_of_steps(analysis));
+        finding_add(analysis, RULE_OUTLIER_STEPS, cost - idle, (double)(cost - idle) / (double)all,
+                    name_of_steps(analysis));
     const char *guessed = analysis->step_origin == STEPS_GUESSED ? "guessed " : "";
     if (outliers == 1)
         finding->text = finding_text(analysis, "One %sstep takes", guessed);
@@ -148,6 +171,10 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
         finding->text, STEP_OUTLIER_FACTOR, format_ps((double)median, usual),
         (long long)worst->step->number, format_ps((double)duration_of(worst), time),
         what_differs(analysis, steps, longest));
+    if (idle > 0)
+        finding->text = finding_text(
+            analysis, "%s Of the extra %s, devices idle %s, which is counted under its causes.",
+            finding->text, format_ps((double)cost, time), format_ps((double)idle, more));
     finding->advice =
         longest == 0
             ? "The first step warms up: compilation, autotuning, allocation. Leave it out of the "

@@ -1,6 +1,7 @@
 /*
  * Findings on when devices are used little. Where there are steps, those that take longer say when;
- * and where most of the time is like that, the causes of idle time say it all.
+ * and where most of the time is like that, the causes of idle time say it all. It costs nothing of
+ * its own: the gaps are counted under their causes.
  */
 #include "analyze/profile/findings.h"
 
@@ -22,8 +23,7 @@ static int64_t part_start(const struct device_activity *device, unsigned part)
     return add_saturated(device->from_ps, (int64_t)(length * part / USAGE_PARTS));
 }
 
-/* Gaps are in time order: *gap is the first that may reach into the part. */
-static int64_t idle_in(const struct device_activity *device, size_t *gap, int64_t from, int64_t to)
+int64_t idle_in(const struct device_activity *device, size_t *gap, int64_t from, int64_t to)
 {
     int64_t idle = 0;
     while (*gap < device->gaps.count && device->gaps.items[*gap].to_ps <= from)
@@ -82,13 +82,12 @@ void find_low_usage(struct rules *rules)
         share_of_window(rules, usage.idle_ps) < MIN_SHARE)
         return;
     char length[QUANTITY_SIZE], idle[QUANTITY_SIZE], from[QUANTITY_SIZE], to[QUANTITY_SIZE];
-    struct finding *finding =
-        finding_add(analysis, RULE_LOW_UTILIZATION, per_device(rules, usage.idle_ps),
-                    share_of_window(rules, usage.idle_ps), rules->share_of);
+    struct finding *finding = finding_add(analysis, RULE_LOW_UTILIZATION, 0,
+                                          share_of_window(rules, usage.length_ps), rules->share_of);
     finding->text = finding_text(
         analysis,
         "%s idles for %s of %s in which it works less than half of the time, most of it from %s to "
-        "%s of the profile.",
+        "%s of the profile. The gaps are counted under their causes.",
         rules->devices.count == 1 ? "The device" : "Each device",
         format_ps((double)per_device(rules, usage.idle_ps), idle),
         format_ps((double)per_device(rules, usage.length_ps), length),

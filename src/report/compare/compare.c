@@ -297,6 +297,7 @@ struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b)
             *array_push(&diff->rows) = compare_group(diff, group);
     judge(diff);
     sort_items(diff->rows.items, diff->rows.count, sizeof *diff->rows.items, by_importance, NULL);
+    find_differences(diff);
     const struct diff_row *row;
     array_each (row, &diff->rows)
         if (row->kind == DIFF_STEPS && text_equal(row->name, TEXT(STEP_TIME)))
@@ -311,6 +312,9 @@ struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b)
 
 void diff_free(struct diff *diff)
 {
+    for (size_t i = 0; i < diff->warnings.count; i++)
+        mem_free(diff->warnings.items[i]);
+    array_free(&diff->warnings);
     match_list_free(&diff->groups);
     array_free(&diff->rows);
     mem_free(diff);

@@ -48,7 +48,7 @@ struct figures {
     bool is_there;
     double count, amount;             /* per step and device, or of the whole capture */
     double total_count, total_amount; /* of the whole capture */
-    double inclusive;                 /* the same with what is nested; NAN if that is no more */
+    double inclusive;                 /* total_amount with nested events; NAN if they add none */
     double skew, bandwidth;           /* of collectives of runs, NAN of others */
 };
 
@@ -92,7 +92,11 @@ struct diff {
     double medians[SIDES];       /* of the step time */
     struct contribution contributions[MAX_CONTRIBUTIONS];
     size_t contribution_count;
+    ARRAY(char *) warnings; /* sentences; see find_differences */
 };
+
+/* Adds a warning for each reason why A and B are not comparable: their devices, their programs. */
+void find_differences(struct diff *diff);
 
 /* What the change of the step time consists of. */
 void explain(struct diff *diff);

@@ -15,8 +15,8 @@
 #define RANK_TOLERANCE 0.02
 #define MIN_SHARE      0.0001
 
-/* Ranks are compared by means over so many blocks of steps at most, operators of so many ranks:
- * what is read does not grow with steps times ranks. */
+/* Ranks are compared by means over this many blocks of steps at most, operators of this many ranks:
+ * the amount read does not grow with steps times ranks. */
 enum { MAX_BLOCKS = 64, MAX_OPERATOR_RANKS = 32 };
 
 const struct diff_run_table diff_run_tables[] = {

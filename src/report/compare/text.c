@@ -306,6 +306,8 @@ void diff_write_text(const struct diff *diff, const struct diff_options *options
                      struct output *out)
 {
     const char *note = diff_note(diff);
+    for (size_t i = 0; i < diff->warnings.count; i++)
+        output_format(out, "Warning: %s\n", diff->warnings.items[i]);
     put_side(out, "A", diff->sides[SIDE_A]);
     put_side(out, "B", diff->sides[SIDE_B]);
     output_format(out, "%s%s", note ? note : "", note ? "\n" : "");
@@ -346,7 +348,10 @@ void diff_write_markdown(const struct diff *diff, const struct diff_options *opt
                          struct output *out)
 {
     const char *note = diff_note(diff);
-    output_text(out, "# Comparison\n\n- ");
+    output_text(out, "# Comparison\n\n");
+    for (size_t i = 0; i < diff->warnings.count; i++)
+        output_format(out, "**Warning:** %s\n\n", diff->warnings.items[i]);
+    output_text(out, "- ");
     put_side(out, "A", diff->sides[SIDE_A]);
     output_text(out, "- ");
     put_side(out, "B", diff->sides[SIDE_B]);

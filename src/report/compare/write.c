@@ -211,6 +211,11 @@ void diff_write_json(const struct diff *diff, const struct diff_options *options
     struct json json;
     json_begin(&json, out, true);
     json_open(&json, '{');
+    json_key(&json, "warnings");
+    json_open(&json, '[');
+    for (size_t i = 0; i < diff->warnings.count; i++)
+        json_text(&json, text_of(diff->warnings.items[i]));
+    json_close(&json, ']');
     put_side(&json, "a", diff->sides[SIDE_A]);
     put_side(&json, "b", diff->sides[SIDE_B]);
     json_put_text(&json, "of", diff->is_of_runs ? TEXT("runs") : TEXT("profiles"));

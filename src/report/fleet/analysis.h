@@ -49,7 +49,7 @@ bool fleet_analyze(struct fleet_analysis *analysis, const struct fleet_analysis_
                    struct error *err);
 
 /* Has a table of the run's ranks as a view, ranks.<table>, beside the results; of all ranks (0) or
- * of at most so many, evenly chosen. */
+ * of up to max_ranks, evenly chosen. */
 bool fleet_view_table(struct fleet_analysis *analysis, const struct table_schema *table,
                       size_t max_ranks, struct error *err);
 

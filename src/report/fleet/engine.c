@@ -39,14 +39,14 @@ static const struct stage {
 } stages[] = {
     {.name = "DamagedRank",
      .make = stage_damaged,
-     .purpose = "Ranks that are left out, because a file of theirs cannot be read."},
+     .purpose = "Ranks that are left out because one of their files cannot be read."},
     {QUERY(Run)},
     {QUERY(Lane)},
     {QUERY(ClockSample)},
     {.name = "Clock",
      .make = stage_clocks,
      .purpose = "Offset and drift of each machine's clock, by least squares over ClockSample; the "
-                "error is the robust standard deviation of what is left."},
+                "error is the robust standard deviation of the residuals."},
     {QUERY(LaneClock)},
     {QUERY(LaneStep)},
     {QUERY(Step)},
@@ -75,13 +75,14 @@ static const struct stage {
     {QUERY(ReplayLane)},
     {.name = "Replay",
      .make = stage_replays,
-     .purpose = "Replays of steps: CriticalPath, what the longest chain of work and transfers of a "
-                "step is, and WhatIf, how long steps would take with a change.",
+     .purpose =
+         "Replays of steps: CriticalPath, the longest chain of work and transfers of a step, "
+         "and WhatIf, how long steps would take with a change.",
      .has_own_names = true,
      .results = {"CriticalPath", "WhatIf"}},
     {.name = "RunFinding",
      .make = stage_findings,
-     .purpose = "What costs the run time, the costliest first."},
+     .purpose = "Findings: what costs the run time, the costliest first."},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 

@@ -166,7 +166,7 @@ static bool add_lost(void *context, const struct sql_result *result, size_t row)
                      row_integer(result, row, 0));
     finding->text = finding_text(
         findings,
-        "Missing: %.*s%s. If the others wait for one of these, that is seen as a slow transfer.",
+        "Missing: %.*s%s. Waits of other ranks for one of these look like slow transfers.",
         (int)missing.size, missing.data, lost > 20 ? " and more" : "");
     finding->advice = "Add their captures with kymo fleet add.";
     return true;
@@ -188,8 +188,8 @@ static bool add_damaged(void *context, const struct sql_result *result, size_t r
     finding->text = finding_text(findings, "Damaged: %.*s%s.", (int)files.size, files.data,
                                  count > 5 ? "; and more, listed in DamagedRank" : "");
     finding->advice = "Add them again with kymo fleet add --force, or remove them with kymo fleet "
-                      "remove. If the others wait for one of these, that is seen as a slow "
-                      "transfer.";
+                      "remove. Waits of other ranks for one of these look like slow "
+                      "transfers.";
     return true;
 }
 
@@ -221,9 +221,33 @@ static bool add_clocks(void *context, const struct sql_result *result, size_t ro
         findings,
         "No collective connects the %" PRId64 " groups among %" PRId64
         " machines; times of machines in different "
-        "groups are by their own clocks. Skews, waits and own times do not depend on clocks.",
+        "groups are those of their own clocks. Skews, waits and own times do not depend on clocks.",
         row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Captures that have a collective of all ranks connect them.";
+    return true;
+}
+
+/* Columns are those of finding_collectives_apart.sql. */
+static bool add_apart(void *context, const struct sql_result *result, size_t row)
+{
+    struct run_findings *findings = context;
+    struct finding *finding = run_finding_add(findings, RULE_COLLECTIVES_APART, result, row);
+    char spread[QUANTITY_SIZE], error[QUANTITY_SIZE];
+    struct text operation = sql_value(result, row, 4), communicator = sql_value(result, row, 5);
+    finding->title =
+        finding_text(findings, "Ranks do not end %" PRId64 " of %" PRId64 " collectives together",
+                     row_integer(result, row, 0), row_integer(result, row, 1));
+    finding->text = finding_text(
+        findings,
+        "The ends of %.*s in %.*s are %s apart in step %" PRId64
+        ", more than its transfer takes and the clocks' error of %s explains. All ranks leave a "
+        "collective together, so these are different ones or the clocks are wrong: skews, waits "
+        "and bandwidths leave them out.",
+        (int)operation.size, operation.data, (int)communicator.size, communicator.data,
+        run_finding_time(row_number(result, row, 2), spread), row_integer(result, row, 6),
+        run_finding_time(row_number(result, row, 3), error));
+    finding->advice = "Capture the same steps on all ranks, with the program's own step numbers; "
+                      "compare the clocks of the machines.";
     return true;
 }
 
@@ -236,8 +260,8 @@ static bool add_guessed(void *context, const struct sql_result *result, size_t r
     finding->text =
         finding_text(findings,
                      "Steps of %" PRId64 " of %" PRId64
-                     " ranks have no numbers of the program: those of different ranks may "
-                     "not be the same steps where captures did not begin together.",
+                     " ranks lack the program's numbers: if captures did not begin together, steps "
+                     "of different ranks may not be the same steps.",
                      row_integer(result, row, 0), row_integer(result, row, 1));
     finding->advice = "Mark steps in the program, as torch.profiler's step() or "
                       "jax.profiler.StepTraceAnnotation do.";

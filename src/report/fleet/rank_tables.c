@@ -111,7 +111,7 @@ void fleet_advise(struct error *err)
                   inner.text);
 }
 
-/* The numbers of at most so many ranks, evenly over the run. */
+/* The numbers of up to a given number of ranks, evenly over the run. */
 static uint64_t *choose_ranks(const struct run_files *files, size_t count)
 {
     uint64_t *chosen = mem_zeroed(count, sizeof *chosen);

@@ -259,7 +259,11 @@ enum {
     R_MATCHED,
     R_COLLECTIVES,
     R_WAITED,
-    R_CLOCK_ERROR
+    R_CLOCK_ERROR,
+    R_STRAGGLERS,
+    R_REPLAY_ERROR,
+    R_LANES,
+    R_APART
 };
 
 static void put_time(struct output *out, const char *before, const struct sql_result *result,
@@ -307,6 +311,11 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
     output_format(out, "%s%" PRId64 " collectives of %" PRId64 " steps matched over ranks", line,
                   row_integer(result, row, R_COLLECTIVES), row_integer(result, row, R_MATCHED));
     put_time(out, "; in them a rank waits for others ", result, row, R_WAITED, " per step\n");
+    if (row_integer(result, row, R_APART) > 0)
+        output_format(out,
+                      "%s%" PRId64 " more are left out: ranks do not end them together, so they "
+                      "may be different ones\n",
+                      line, row_integer(result, row, R_APART));
     if (row_has(result, row, R_CLOCK_ERROR)) {
         output_text(out, line);
         put_time(out, "Clocks are aligned to ", result, row, R_CLOCK_ERROR, " (largest error)\n");

@@ -132,7 +132,7 @@ static bool walk_tracks(struct flame *flame, struct timeline *timeline, const nu
     for (size_t i = 0; ok && i < tracks->count && !flame->is_canceled; i++) {
         uint32_t track = tracks->items[i];
         if (track >= timeline_track_count(timeline))
-            ok = error_set(err, "track %u does not exist", track);
+            ok = error_set(err, UNKNOWN_TRACK, track);
         else if (!timeline_track_at(timeline, track)->is_counter)
             ok = timeline_nest(timeline, track, from, to, lane_is_flat(timeline, track), &visitor,
                                err);

@@ -8,6 +8,9 @@
 
 #include "serve/runs/subjects.h"
 
+/* About the number of a track that the profile does not have. */
+#define UNKNOWN_TRACK "track %u not found"
+
 /* Of routes.c. */
 extern const struct router router;
 

@@ -1,6 +1,6 @@
 /*
- * GET search and POST selection: matching events with counts and total times by name, table and
- * track.
+ * GET search and POST selection: matching events with counts and total times by name, kind of track
+ * and track.
  */
 #include "serve/api/handlers.h"
 
@@ -18,7 +18,7 @@ struct event_stats {
     struct reply *reply;
     struct json json;
     struct output set, sql;
-    bool ok, has_self;
+    bool ok, has_self, has_tracks;
 };
 
 /* Profiles of earlier versions have no self times. */
@@ -73,8 +73,33 @@ static void put_set(struct event_stats *stats)
     output_char(&stats->sql, ')');
 }
 
+/* The set with the kind of each event's track: "host", or the role of a device's track. One piece
+ * of device work may be in tracks of several kinds (a kernel of a stream, its operation, its
+ * module), so sums over kinds would count it more than once. */
+static void put_set_by_kind(struct event_stats *stats)
+{
+    output_text(&stats->sql, stats->has_tracks
+                                 ? "(SELECT s.*, if(d.role = 'host', 'host', l.role) AS kind FROM "
+                                 : "(SELECT s.*, 'host' AS kind FROM ");
+    put_set(stats);
+    output_text(&stats->sql, stats->has_tracks ? " s LEFT JOIN Track l ON l.id = s.track LEFT JOIN "
+                                                 "Track d ON d.id = l.parent_id)"
+                                               : " s)");
+}
+
 /* Sums are exact: added in picoseconds, then converted to nanoseconds. */
-#define IN_NS(expression) "round((" expression ")::DOUBLE / 1000, 3)"
+#define IN_NS(expression) "(" expression ")::DOUBLE / 1000"
+
+static void put_count(struct event_stats *stats)
+{
+    output_text(&stats->sql, "SELECT count(*) FROM ");
+    put_set(stats);
+    struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
+    stats->ok = result != NULL;
+    if (result && profile_query_next(&stats->query, result, stats->reply, &stats->ok) > 0)
+        json_put_int(&stats->json, "count", sql_integer(result, 0, 0));
+    sql_free(result);
+}
 
 static void put_totals(struct event_stats *stats)
 {
@@ -91,25 +116,42 @@ static void put_totals(struct event_stats *stats)
     sql_free(result);
 }
 
-static void put_by_name(struct event_stats *stats, unsigned limit)
+static void put_by_name(struct event_stats *stats)
 {
     static const char *const keys[] = {"name", "count", "total_ns", "self_ns", "mean_ns", "max_ns"};
     output_text(&stats->sql, "SELECT name, count(*), " IN_NS("sum(duration_ps)") ", ");
     output_text(&stats->sql, IN_NS("sum(self_ps)") ", " IN_NS("avg(duration_ps)") ", ");
     output_text(&stats->sql, IN_NS("max(duration_ps)") " FROM ");
     put_set(stats);
-    output_format(&stats->sql, " GROUP BY name ORDER BY sum(duration_ps) DESC, name LIMIT %u",
-                  limit);
+    output_format(&stats->sql, " GROUP BY name ORDER BY sum(duration_ps) DESC, name LIMIT %d",
+                  SELECTION_MAX_NAMES);
     put_rows(stats, "names", keys, 6);
 }
 
-static void put_by_table(struct event_stats *stats)
+static void put_by_kind(struct event_stats *stats)
 {
-    static const char *const keys[] = {"table", "count", "total_ns"};
-    output_text(&stats->sql, "SELECT tbl, count(*), " IN_NS("sum(duration_ps)") " FROM ");
-    put_set(stats);
-    output_text(&stats->sql, " GROUP BY tbl ORDER BY tbl DESC");
-    put_rows(stats, "tables", keys, 3);
+    static const char *const keys[] = {"kind", "table", "count", "total_ns", "self_ns"};
+    output_text(&stats->sql, "SELECT kind, tbl, count(*), " IN_NS("sum(duration_ps)") ", " IN_NS(
+                                 "sum(self_ps)") " FROM ");
+    put_set_by_kind(stats);
+    output_text(&stats->sql, " GROUP BY kind, tbl ORDER BY tbl DESC, sum(duration_ps) DESC, kind");
+    put_rows(stats, "kinds", keys, 5);
+}
+
+/* The names with the most time in each kind. */
+static void put_by_kind_and_name(struct event_stats *stats)
+{
+    static const char *const keys[] = {"kind",    "name",    "count", "total_ns",
+                                       "self_ns", "mean_ns", "max_ns"};
+    output_text(&stats->sql, "SELECT kind, name, count(*), " IN_NS("sum(duration_ps)") ", ");
+    output_text(&stats->sql, IN_NS("sum(self_ps)") ", " IN_NS("avg(duration_ps)") ", ");
+    output_text(&stats->sql, IN_NS("max(duration_ps)") " FROM ");
+    put_set_by_kind(stats);
+    output_format(&stats->sql,
+                  " GROUP BY kind, name QUALIFY row_number() OVER (PARTITION BY kind ORDER BY "
+                  "sum(duration_ps) DESC, name) <= %d ORDER BY sum(duration_ps) DESC, name, kind",
+                  SEARCH_TOP_NAMES);
+    put_rows(stats, "names", keys, 7);
 }
 
 static void put_by_track(struct event_stats *stats)
@@ -189,11 +231,11 @@ static void run_search(struct event_stats *stats, struct opened *opened, uint64_
 {
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
-    put_totals(stats);
+    put_count(stats);
     if (stats->ok)
-        put_by_table(stats);
+        put_by_kind(stats);
     if (stats->ok)
-        put_by_name(stats, SEARCH_TOP_NAMES);
+        put_by_kind_and_name(stats);
     if (stats->ok)
         put_ranges(stats, opened_timeline(opened, NULL));
     if (stats->ok)
@@ -202,6 +244,7 @@ static void run_search(struct event_stats *stats, struct opened *opened, uint64_
         json_close(&stats->json, '}');
 }
 
+/* Runs on the request's thread, in a slot for queries, which it gives back whatever happens. */
 void get_search(struct request *request, struct reply *reply)
 {
     const char *query = request_argument(request, "q");
@@ -220,6 +263,7 @@ void get_search(struct request *request, struct reply *reply)
         } else {
             if (stats.set.size == 0)
                 output_text(&stats.set, EMPTY_SET);
+            stats.has_tracks = has_table(opened, table_schemas[TABLE_TRACKS].name);
             run_search(&stats, opened, limit, offset);
         }
         profile_query_end(&stats.query);
@@ -311,11 +355,13 @@ static void sum_selection(struct event_stats *stats, const struct opened *opened
 {
     add_table(stats, opened, false, selection);
     add_table(stats, opened, true, selection);
+    if (stats->set.size == 0) /* a rank of a run may have summaries alone */
+        output_text(&stats->set, EMPTY_SET);
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
     put_totals(stats);
     if (stats->ok)
-        put_by_name(stats, SELECTION_MAX_NAMES);
+        put_by_name(stats);
     if (stats->ok)
         put_by_track(stats);
     if (stats->ok) {

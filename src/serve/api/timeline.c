@@ -414,7 +414,7 @@ static bool read_window(const struct request *request, struct reply *reply,
     }
     for (size_t i = 0; i < tracks->count; i++)
         if (tracks->items[i] >= timeline_track_count(timeline)) {
-            reply_error(reply, MHD_HTTP_BAD_REQUEST, "track %u not found", tracks->items[i]);
+            reply_error(reply, MHD_HTTP_BAD_REQUEST, UNKNOWN_TRACK, tracks->items[i]);
             return false;
         }
     return true;

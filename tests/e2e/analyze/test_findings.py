@@ -138,13 +138,16 @@ def small_copies():
     return trace
 
 
-def outlier():
+def outlier(is_busy=False):
+    """One step is longer by 15 ms, in which the device idles or works."""
     trace = Kineto()
     start = 0
     for number in range(STEPS):
         late = 15 * MS if number == 6 else 0
         trace.step(number, start, 10 * MS + late)
-        if late:
+        if late and is_busy:
+            trace.kernel(start + 20, late, start)
+        elif late:
             trace.host("gc.collect", start, late)
         for k in range(10):
             trace.kernel(start + late + 20 + k * MS, MS, start + late + k * 8)
@@ -187,7 +190,7 @@ CASES = {
     "synchronization": (synchronized, {"blocking-synchronization": 18, "device-bound": 100}),
     "synchronous copies": (lambda: synchronized("cudaMemcpy"), {"synchronous-copies": 18, "device-bound": 100}),
     "synchronous memsets": (lambda: synchronized("cudaMemset"), {"synchronous-memsets": 18, "device-bound": 100}),
-    "used little": (lambda: used_little((40, 60)), {"low-utilization": 16, "device-waits": 16, "device-bound": 84}),
+    "used little": (lambda: used_little((40, 60)), {"low-utilization": 0, "device-waits": 16, "device-bound": 84}),
     "used little mostly": (lambda: used_little((10, 90)), {"device-waits": 64}),
     "allocations": (lambda: delayed("cudaMalloc", "cuda_runtime"), {"allocator": 40}),
     "compilation": (lambda: delayed("_compile.compile_inner (dynamo_timed)"), {"recompilation": 40}),
@@ -209,8 +212,13 @@ CASES = {
     "pageable copies": (lambda: with_stream(False, name="Memcpy HtoD (Pageable -> Device)", **COPY),
                         {"copies": 30, "pageable-copies": 30}),
     "small copies": (small_copies, {"copies": 20, "small-copies": 20}),
-    "outlier": (outlier, {"outlier-steps": 15, "host-bound": 15, "device-bound": 100}),
+    "outlier": (outlier, {"outlier-steps": 0, "host-bound": 15, "device-bound": 100}),
+    "busy outlier": (lambda: outlier(is_busy=True), {"outlier-steps": 15, "device-bound": 115}),
     "few blocks": (lambda: steps(Kineto(), **{"blocks per SM": 0.25}), {"few-blocks": 75, "device-bound": 100}),
+    "few blocks of collectives": (lambda: with_stream(True, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL", **{"blocks per SM": 0.1}),
+                                  {"device-bound": 130}),
+    "few blocks of a server's collectives": (lambda: with_stream(True, name="void vllm::cross_device_reduce_1stage<half, 8>(int)",
+                                                                 **{"blocks per SM": 0.1}), {"device-bound": 130}),
     "enough blocks": (lambda: steps(Kineto(), **{"blocks per SM": 4.0}), {"device-bound": 100}),
     "memory": (reserved_memory, {"reserved-memory": 0, "device-bound": 100}),
 }
@@ -228,9 +236,10 @@ def test_a_rule_speaks_where_it_should_and_no_other_does(kymo, tmp_path, case):
     assert {rule: round(finding["cost_ns"] / 1e6) for rule, finding in found.items()} == expected
 
 
-# The rules that divide the idle time of devices among them.
+# The rules that divide the idle time of devices among them, and those that say when devices idle.
 IDLE_RULES = ("host-bound", "launch-bound", "blocking-synchronization", "synchronous-copies", "synchronous-memsets", "allocator",
               "input-bound", "recompilation", "profiler-overhead", "short-kernels", "device-waits", "idle")
+WHEN_RULES = ("low-utilization", "outlier-steps")
 
 
 def idle_costs(kymo, path):
@@ -288,6 +297,50 @@ def test_causes_of_idle_time_add_up_to_it(kymo, tmp_path, some, seed):
         if not has_launches:
             expected = {"idle": sum(gap for gap in gaps if gap >= 3), "short-kernels": sum(gap for gap in gaps if gap < 3)}
             assert costs == {rule: 1000 * cost for rule, cost in expected.items() if cost >= 0.03 * window}, work
+
+
+HOST_WORK = (("prepare", "cpu_op"), ("cudaStreamSynchronize", "cuda_runtime"), ("cudaMemcpy", "cuda_runtime"), ("cudaMalloc", "cuda_runtime"),
+             ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "user_annotation"), ("Activity Buffer Request", "overhead"))
+
+
+@pytest.mark.parametrize("has_steps", [True, False])
+def test_no_two_findings_claim_the_same_gap(kymo, tmp_path, some, has_steps):
+    """Random steps, kernels, and what the host does before it launches them: costs of idle time, and of what happens then, fit into it."""
+    choose, spoke = random.Random(has_steps), set()
+    for _ in some(range(12)):
+        trace, now, end, work = Kineto(), 0, 0, []
+        for number in range(choose.randrange(5, 12)):
+            start = now
+            for _ in range(choose.randrange(1, 6)):
+                length = choose.choice((0, 20, 300, 2000, 9000))
+                if length:
+                    name, category = choose.choice(HOST_WORK)
+                    trace.host(name, now, length, category)
+                now += length
+                end = max(end, now) + choose.choice((0, 5, 500))
+                duration = choose.choice((10, 400, 4000))
+                trace.kernel(end, duration, now)
+                work.append((end, end + duration))
+                end += duration
+                now += 5
+            now = max(now, choose.choice((now, end)))
+            if has_steps:
+                trace.step(number, start, now - start)
+        trace.write(tmp_path / "trace.json")
+        found = kymo.json("recommend", tmp_path / "trace.json", "--format", "json")
+        costs = {finding["rule"]: finding["cost_ns"] / 1000 for finding in found}
+        busy = sum(last - first for first, last in work)
+        window = max(now, end) if has_steps else end - work[0][0]
+        assert sum(costs.get(rule, 0) for rule in IDLE_RULES) <= window - busy + 1e-3, costs
+        assert sum(costs.get(rule, 0) for rule in WHEN_RULES) <= busy + 1e-3, costs
+        assert costs.get("low-utilization", 0) == 0
+        gaps = [(evidence["from_ps"], evidence["to_ps"]) for finding in found if finding["rule"] in IDLE_RULES
+                for evidence in finding["evidence"]]
+        assert len(gaps) == len(set(gaps))
+        spoke |= costs.keys()
+        for finding in found:
+            assert (finding["rule"] in ("host-bound", "launch-bound")) == ("includes what the profiler adds" in finding["statement"])
+    assert len(spoke & set(IDLE_RULES)) > 4 and (not has_steps or "outlier-steps" in spoke)
 
 
 def test_causes_of_idle_time_claim_no_more_than_it_in_any_capture(kymo, some):

@@ -347,6 +347,24 @@ def test_captures_without_steps_or_with_one_are_compared_as_a_whole(kymo, captur
     assert document["basis"] == ("step" if capture == "device" else "capture")
 
 
+@pytest.mark.parametrize("a, b, expected", [
+    (XPLANE, DATA / "kineto" / "amd_mi250.json.gz", ["The devices differ: A ran on NVIDIA H200, B on AMD", "The programs differ: "]),
+    (XPLANE, DATA / "xplane" / "jax_matmul_h200.xplane.pb", ["The programs differ: "]),
+    (XPLANE, DATA / "kineto" / "cpu_only.pt.trace.json.gz", ["Only A has devices.", "The programs differ: 0 % of A's and 0 % of B's time in host operators"]),
+    (BASE, TEST, []),
+    (XPLANE, CHROME, []),
+])
+def test_what_is_not_comparable_is_said_before_any_figure(kymo, a, b, expected):
+    document = diff(kymo, a, b)
+    assert next(iter(document)) == "warnings"
+    assert len(document["warnings"]) == len(expected)
+    for warning, start in zip(document["warnings"], expected):
+        assert warning.startswith(start)
+    text, markdown = printed(kymo, a, b), printed(kymo, a, b, "--format", "markdown")
+    assert text.startswith("".join(f"Warning: {warning}\n" for warning in document["warnings"]) + "A  ")
+    assert markdown.startswith("# Comparison\n\n" + "".join(f"**Warning:** {warning}\n\n" for warning in document["warnings"]) + "- A")
+
+
 def test_what_is_missing_is_said(kymo):
     assert "missing argument: two profiles, captures or runs" in kymo.refuses("diff", BASE, code=2)
     assert "no profile 'nothing'" in kymo.refuses("diff", BASE, "nothing")

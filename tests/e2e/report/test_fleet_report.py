@@ -12,6 +12,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
+from conftest import DATA
+
 # Of the first 50, these have every kind of straggler, every fault with every layout, and every pair of faults that any of them has.
 SEEDS = [0, 1, 2, 3, 4, 5, 6, 10, 12, 13, 16, 21, 22, 23, 28, 31, 33, 34, 37, 38, 39, 40, 43, 47]
 BLOCK = 8  # runs of a dataset, reported by one process
@@ -217,6 +219,36 @@ def test_waits_of_ranks_add_up_to_those_of_collectives(pair):
     total = sum(match["waited_ns"] for match in matches)
     assert sum(row["waited_ns"] for row in waits) == sum(row["held_up_ns"] for row in waits) == total
     assert sum(row["came_last_count"] for row in waits) == len(matches)
+
+
+def test_collectives_that_ranks_do_not_end_together_are_in_no_figure(kymo, tmp_path):
+    """Two ranks of a job whose captures have few collectives with the same numbers: some that were matched ended 160 ms apart."""
+    dataset = tmp_path / "runs"
+    kymo.ok("fleet", "add", dataset, *(DATA / "kineto" / f"recommender_rank{name}.json.gz" for name in ("", "1")), "--run", "night")
+    report, = kymo.json("fleet", "report", dataset, "--format", "json")
+    key = ("communicator", "operation", "sender", "receiver", "sequence", "step", "occurrence")
+    errors = {clock["instance"]: clock["error_ns"] for clock in result(dataset, "night", "Clock")}
+    arrivals = collections.defaultdict(list)
+    for arrival in result(dataset, "night", "Arrival"):
+        arrivals[tuple(arrival[name] for name in key)].append(arrival)
+    together, apart = [], []
+    for match in result(dataset, "night", "CollectiveMatch"):
+        rows = arrivals[tuple(match[name] for name in key)]
+        spread = max(row["end_ns"] for row in rows) - min(row["end_ns"] for row in rows)
+        assert match["end_spread_ns"] == spread
+        limit = max(5 * max(errors[row["instance"]] for row in rows), min(row["duration_ns"] for row in rows), 20e3)
+        assert match["ends_together"] == (spread <= limit)
+        (together if match["ends_together"] else apart).append(match)
+    assert apart and together and {match["ranks"] for match in apart} == {2}
+    assert (report["matched_collectives"], report["apart_collectives"]) == (len(together), len(apart))
+    waited = sum(match["waited_ns"] for match in together)
+    assert sum(row["waited_ns"] for row in result(dataset, "night", "LaneWait")) == waited
+    kinds = result(dataset, "night", "Communicator")
+    assert sum(row["matches"] for row in kinds) == len(together) and sum(row["waited_ns"] for row in kinds) == waited
+    assert max(row["max_skew_ns"] for row in kinds) == max(match["skew_ns"] for match in together)
+    finding, = [finding for finding in report["findings"] if finding["rule"] == "collectives-apart"]
+    assert finding["evidence"]["collectives"] == len(apart) and finding["cost_ns"] == 0
+    assert f"{len(apart)} more are left out: ranks do not end them together" in kymo.ok("fleet", "report", dataset)
 
 
 @pytest.mark.slow

@@ -100,6 +100,15 @@ def test_a_rank_is_exported_as_a_profile_is(server):
     assert documents[0] == documents[1]
 
 
+def test_a_rank_without_events_has_none_in_a_search_or_selection(server):
+    """Ranks of synthetic runs have sums of steps alone."""
+    rank = url(5, "run=clocks")
+    selected = server.post(rank + "/selection", {"tracks": [0, 3], "from": "0", "to": "1000000000"})
+    assert selected == {"count": 0, "total_ns": 0, "self_ns": 0, "names": [], "tracks": [], "edges": []}
+    found = server.get(rank + "/search", q="gemm")
+    assert (found["count"], found["kinds"], found["names"], found["hits"]) == (0, [], [], [])
+
+
 def test_two_ranks_are_compared(server):
     names = [f"team/runs/run=night/rank={rank}" for rank in (0, 1)]
     answer = server.get("diff", a=names[0], b=names[1])

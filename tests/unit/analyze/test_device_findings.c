@@ -281,6 +281,18 @@ TEST(a_collective_far_above_the_median_is_an_outlier)
     expect_gain(collectives(even, 4), "collective-outliers", 0);
 }
 
+/* Of 4 us, a collective waits for 3 us in set-up and for other ranks. */
+TEST(waits_in_collectives_on_the_critical_path_are_told)
+{
+    static const int64_t duration[] = {4000};
+    for (unsigned waits = 0; waits < 2; waits++) {
+        struct trace *trace = collectives(duration, 1);
+        *array_push(&trace->execution.cc_steps) = (struct device_cc_step){
+            .end_ps = waits ? 3000000 : 100000, .step = STEP_SEMAPHORE_WAIT};
+        expect_gain(trace, "collective-wait", waits ? 3000 : 0);
+    }
+}
+
 /* Tensor 4 us, then Vector 2 us: at the same time they would take 4 us. */
 TEST(units_that_take_turns_could_overlap)
 {
@@ -395,9 +407,47 @@ TEST(ranks_of_different_groups_do_not_meet)
         trace_free(traces[rank]);
 }
 
+/* Hosts' clocks agree within 100 ms. */
+TEST(ranks_whose_executions_do_not_overlap_do_not_meet)
+{
+    static const uint64_t starts_ns[] = {1000000000, 1101000000, 1201000002, 0};
+    struct device_ranks ranks = {0};
+    struct trace *traces[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        struct trace *trace = traces[i] = trace_new(3, 100);
+        trace->model->program.collective_count = 1;
+        trace->execution.has_info = starts_ns[i] > 0;
+        trace->execution.info =
+            (struct ntff_execution){.start_ns = starts_ns[i], .end_ns = starts_ns[i] + 1000000};
+        *array_push(&trace->execution.collectives) =
+            (struct device_collective){.end_ps = 40, .trigger = NO_INDEX};
+        *array_push(&trace->execution.cc_steps) =
+            (struct device_cc_step){.end_ps = 10 + i, .step = STEP_SEMAPHORE_WAIT};
+    }
+    /* Just close enough; too far apart; not known. */
+    static const uint32_t pairs[][3] = {{0, 1, 1}, {0, 2, 0}, {2, 3, 1}};
+    for (unsigned i = 0; i < 3; i++) {
+        ranks = (struct device_ranks){0};
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            const struct trace *trace = traces[pairs[i][rank]];
+            device_ranks_begin(&ranks, &trace->profile, &(struct device_rank){.rank = rank});
+            device_ranks_add_execution(&ranks, 0, &trace->execution);
+        }
+        device_ranks_end(&ranks);
+        assert_int_equal(ranks.meetings.count, pairs[i][2]);
+        assert_int_equal(ranks.apart, 1 - pairs[i][2]);
+        assert_int_equal(ranks.slowest, pairs[i][2] ? 0 : NO_INDEX);
+        device_ranks_free(&ranks);
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        trace_free(traces[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_whose_executions_do_not_overlap_do_not_meet),
+        cmocka_unit_test(waits_in_collectives_on_the_critical_path_are_told),
         cmocka_unit_test(a_tensor_that_is_loaded_three_times_is_named),
         cmocka_unit_test(bytes_that_go_to_several_partitions_are_loaded_once),
         cmocka_unit_test(small_transfers_lose_what_they_take_beyond_the_rate),

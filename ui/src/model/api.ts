@@ -120,12 +120,19 @@ export interface Hit {
   self: string | null
 }
 
-export interface SearchResponse {
+/** Events of one kind of track: "host", or the role of a device's track. Kinds show the same device work again, so they are not added. */
+export interface KindTotal {
+  kind: string | null
+  table: EventTable
   count: number
   total_ns: number
-  self_ns: number
-  tables: { table: EventTable; count: number; total_ns: number }[]
-  names: NameTotal[]
+  self_ns: number | null
+}
+
+export interface SearchResponse {
+  count: number
+  kinds: KindTotal[]
+  names: (NameTotal & { kind: string | null })[]
   ranges: { from: string; to: string }[] // from the first start to the last in each thousandth of the profile
   hits: Hit[]
 }

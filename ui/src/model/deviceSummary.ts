@@ -54,6 +54,7 @@ export interface OpcodeRow {
   instruction_time_ns: number // added up: more than the time active where instructions overlap
   active_time_ns: number
   active_time_percent: number // 0 to 1
+  rank?: number
 }
 
 /** How much of the time at least one instruction of an opcode runs on an engine: the share, and that time. */

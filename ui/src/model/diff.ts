@@ -62,6 +62,7 @@ export interface Contribution {
 }
 
 export interface Diff {
+  warnings: string[] // why A and B are not comparable
   a: DiffSide
   b: DiffSide
   of: 'profiles' | 'runs'
@@ -191,7 +192,6 @@ export function startOf(side: DiffSide, step: number): Ps | null {
 const ORDER = ['slower', 'more', 'faster', 'less', 'new', 'gone', 'same']
 
 const isThere = (row: DiffRow, side: 'a' | 'b') => row.change !== (side === 'a' ? 'new' : 'gone')
-const oneDecimal = (value: number) => Math.round(value * 10) / 10
 
 export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   {
@@ -203,10 +203,10 @@ export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   { key: 'b', title: 'B', kind: 'ns', value: (row) => (isThere(row, 'b') ? row.b : null), meaning: 'Per step and device, or of the whole capture.' },
   { key: 'difference', title: 'Difference', kind: 'ns', value: (row) => row.difference },
   { key: 'ratio', title: 'B / A', kind: 'number', value: (row) => row.ratio },
-  { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => oneDecimal(row.count_a) },
-  { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => oneDecimal(row.count_b) },
-  { key: 'bandwidth_a', title: 'GB/s A', kind: 'number', value: (row) => row.bus_bandwidth_a && oneDecimal(row.bus_bandwidth_a), meaning: 'Bus bandwidth, as nccl-tests define it.' },
-  { key: 'bandwidth_b', title: 'GB/s B', kind: 'number', value: (row) => row.bus_bandwidth_b && oneDecimal(row.bus_bandwidth_b), meaning: 'Bus bandwidth, as nccl-tests define it.' },
+  { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => row.count_a },
+  { key: 'count_b', title: 'Count B', kind: 'number', value: (row) => row.count_b },
+  { key: 'bandwidth_a', title: 'GB/s A', kind: 'number', value: (row) => row.bus_bandwidth_a, meaning: 'Bus bandwidth, as nccl-tests define it.' },
+  { key: 'bandwidth_b', title: 'GB/s B', kind: 'number', value: (row) => row.bus_bandwidth_b, meaning: 'Bus bandwidth, as nccl-tests define it.' },
   { key: 'skew_a', title: 'Skew A', kind: 'ns', value: (row) => row.skew_a, meaning: 'From the first arrival to the last.' },
   { key: 'skew_b', title: 'Skew B', kind: 'ns', value: (row) => row.skew_b, meaning: 'From the first arrival to the last.' },
   {

@@ -99,6 +99,8 @@ export interface Collective {
   ranks: number
   group_size: number
   is_complete: boolean
+  ends_together: boolean // false: its ends are further apart than the clocks allow, so skew and waits mean nothing
+  end_spread_ns: number
   skew_ns: number
   last_rank: number
   last_device: number

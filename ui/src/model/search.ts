@@ -1,5 +1,6 @@
-// Search syntax: examples, completion of fields and of their values.
-import type { TableInfo } from './api'
+// Search syntax: examples, completion of fields and of their values; what was found, by kind.
+import type { KindTotal, SearchResponse, TableInfo } from './api'
+import { formatCount } from './numbers'
 import { sqlName, sqlText } from './sql'
 
 export const EXAMPLES: { query: string; description: string }[] = [
@@ -106,4 +107,39 @@ export function exactMatch(field: string, value: string | number): string {
 /** A condition that matches exactly this name. */
 export function queryForName(name: string): string {
   return exactMatch('name', name)
+}
+
+const KIND_TITLES: Record<string, string> = {
+  host: 'Host', stream: 'Streams', ops: 'Operations', modules: 'Modules', steps: 'Steps', async: 'Asynchronous operations', counter: 'Counters',
+  plain: 'Device rows', aside: 'Other rows',
+}
+
+/** What was found on tracks of one kind. */
+export interface FoundKind extends Pick<KindTotal, 'count' | 'total_ns'> {
+  title: string
+  names: SearchResponse['names']
+}
+
+/** Kinds of tracks with what was found on them. A kernel, its operation and its module are the same work on tracks of different kinds,
+ * so that shares are of the time of one kind. */
+export function foundKinds(response: SearchResponse): FoundKind[] {
+  const kinds = new Map<string | null, FoundKind>()
+  for (const { kind, count, total_ns } of response.kinds) {
+    const found = kinds.get(kind)
+    if (found) {
+      found.count += count
+      found.total_ns += total_ns
+    } else {
+      const title = KIND_TITLES[kind ?? ''] ?? kind ?? 'Other rows'
+      kinds.set(kind, { title, count, total_ns, names: response.names.filter((name) => name.kind === kind) })
+    }
+  }
+  return [...kinds.values()]
+}
+
+/** "240 events found: Streams 120, Operations 120". */
+export function describeFound(response: SearchResponse): string {
+  const all = `${formatCount(response.count)} events found`
+  const kinds = foundKinds(response)
+  return kinds.length < 2 ? all : `${all}: ${kinds.map(({ title, count }) => `${title} ${formatCount(count)}`).join(', ')}`
 }

@@ -5,7 +5,7 @@ import { formatDuration, formatNs } from './time'
 export type Cell = string | number | boolean | null
 
 /** `id`: an identifier; `s`, `ns`, `ps`: durations; `time`: a timestamp in ps; `share`: 0 to 1; `rate`: bytes per second;
-    `flopRate`: operations per second; `probability`: small ones matter. */
+    `flopRate`: operations per second; `probability`: small ones matter. Cells are shown rounded; CSV and the clipboard have all digits. */
 export type CellKind = 'text' | 'id' | 'number' | 'count' | 's' | 'ns' | 'ps' | 'time' | 'bytes' | 'share' | 'percent' | 'rate' | 'flops' | 'flopRate' | 'GHz' | 'probability'
 
 export interface TableColumn<Row> {

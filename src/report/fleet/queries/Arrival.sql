@@ -1,7 +1,7 @@
--- Collectives of the matched steps as each lane took part in them, in times of the run. What is to
--- be matched has the same key: communicator, operation, sender and receiver of transfers, and the
--- library's number (major, minor -1) or the step and order in it. By step, so that those of one
--- step are found without reading all.
+-- Each lane's part in the collectives of the matched steps, in times of the run. Rows to be matched
+-- have the same key: communicator, operation, sender and receiver of transfers, and the library's
+-- number (major, minor -1) or the step and order in it. Sorted by step, so that one step is found
+-- without reading all.
 SELECT c.communicator,
   CASE WHEN c.operation IN ('send', 'recv') THEN 'sendrecv' ELSE c.operation END AS operation,
   CASE WHEN c.operation = 'send' THEN c.rank WHEN c.operation = 'recv' THEN c.peer ELSE -1 END AS sender,

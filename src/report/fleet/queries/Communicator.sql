@@ -1,6 +1,7 @@
 -- Each kind of collective of each communicator, and how its transfers compare with those of the same
--- operation, size and number of ranks and machines elsewhere. Slow is half as long again as
--- the median of these, 5 robust standard deviations where there are more than 4, and 20 us: less is latency.
+-- operation, size and number of ranks and machines elsewhere. It is slow at 1.5 times the
+-- median of these, if it also exceeds the median by 5 robust standard deviations (of more than 4) and by 20 us:
+-- less is latency. Collectives that ranks do not end together are left out.
 WITH places AS (
   SELECT communicator, sender, receiver, count(*) AS machines
   FROM (SELECT DISTINCT communicator, sender, receiver, instance FROM Arrival) AS members
@@ -17,6 +18,7 @@ WITH places AS (
     count(DISTINCT step) AS steps
   FROM CollectiveMatch AS m
   JOIN places AS p ON p.communicator = m.communicator AND p.sender = m.sender AND p.receiver = m.receiver
+  WHERE m.ends_together
   GROUP BY m.communicator, m.operation, m.sender, m.receiver, m.bytes, m.group_size, p.machines
 ), usual AS (
   SELECT operation, bytes, group_size, machines, count(*) AS peers,

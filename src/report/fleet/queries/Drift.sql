@@ -1,5 +1,6 @@
 -- How the own time of the typical lane changes over the run: a line through the medians of blocks
--- of steps. Own time, as one straggler makes all steps longer, but not the typical lane's work.
+-- of steps. It is fitted to own time, because one straggler lengthens all steps but not the
+-- typical lane's work.
 WITH blocks AS (
   SELECT block, count(*) AS steps, min(step) AS first_step, max(step) AS last_step,
     min(start_ns) AS start_ns,

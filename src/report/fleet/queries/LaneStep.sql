@@ -1,8 +1,8 @@
--- Each lane's own time in each step: what is left without communication, in which it may wait for
--- others. In synchronous training all ranks have the same step time; own time tells who is slow.
--- A lane is late by what it takes longer than the median lane of its program. Late enough to count
--- is 5 robust standard deviations over lanes (normal noise makes that once in 3 million), and
--- 2 % at least, which is more than equal devices differ.
+-- Each lane's own time in each step: the step without communication, in which it may wait for
+-- others. In synchronous training all ranks have the same step time; own time shows which is slow.
+-- A lane's excess is how much longer it takes than the median lane of its program. It is late if
+-- that exceeds 5 robust standard deviations over lanes (normal noise does so once in 3 million) and
+-- 2 %, which is more than equal devices differ by.
 WITH own AS (
   SELECT l.rank, l.device_idx, l.program, s.step, s.duration_ns,
     s.duration_ns - s.exposed_communication_ns AS own_ns,

@@ -1,7 +1,7 @@
--- Lanes that are late in more than chance makes it, and since when. A lane whose median step is
--- late by 2 % and 6 robust standard deviations over lanes is steadily so, even where the noise of
--- single steps hides it: it counts as late where it is late by half of that. The step since which
--- a lane is late is where the sum of late steps after it most exceeds the average.
+-- Lanes that are late more often than by chance, and since when. A lane whose median step is late by
+-- 2 % and 6 robust standard deviations over lanes is steadily late, even if the noise of single
+-- steps hides it: its steps count as late from half of that on. A lane is late since the step where
+-- the sum of late steps after it most exceeds the average.
 WITH spread AS (
   SELECT program, 1.4826 * percentile_cont(0.5) WITHIN GROUP (ORDER BY abs(median_excess_ns)) AS spread_ns,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY median_own_ns) AS own_ns

@@ -1,4 +1,4 @@
--- The run as a whole: its ranks and machines, and the time that all others are relative to.
+-- The run as a whole: its ranks and machines, and the origin of all times.
 SELECT
   min(epoch_ns) AS origin_ns,
   count(*) AS ranks,

@@ -1,5 +1,5 @@
--- Each step over all lanes. Blocks of 25 steps are what a step is compared with: slow drifts are no
--- outliers. An outlier takes 6 robust standard deviations and 10 % longer than its block's median.
+-- Each step over all lanes. A step is compared with its block of 25 steps, so that a slow drift does
+-- not make outliers. An outlier takes 6 robust standard deviations and 10 % longer than its block's median.
 WITH steps AS (
   SELECT step, count(*) AS ranks, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ns) AS median_ns,

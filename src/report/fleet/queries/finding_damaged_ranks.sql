@@ -1,4 +1,4 @@
--- Ranks that are left out, as a file of theirs cannot be read.
+-- Ranks that are left out, because one of their files cannot be read.
 SELECT count(*) AS ranks, list(rank ORDER BY rank)[1:20] AS numbers, min(rank) AS first_rank,
     string_agg(concat('rank ', rank, ', ', file, ': ', reason), '; ' ORDER BY rank) FILTER (position <= 5) AS
         files

@@ -1,4 +1,4 @@
--- Ranks whose steps have no numbers of the program.
+-- Ranks whose steps lack the program's numbers.
 SELECT guessed_ranks, ranks
 FROM Run
 WHERE guessed_ranks > 0

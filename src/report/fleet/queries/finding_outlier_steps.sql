@@ -1,5 +1,4 @@
--- Steps far longer than others that a straggler does not explain, by being later in them than it is in the
--- steps around.
+-- Steps far longer than others that no straggler explains: none is later in them than in the steps around.
 WITH blocks AS (
     SELECT x.rank, x.device_idx, s.block, median(x.excess_ns) AS usual_excess_ns
     FROM LaneStep AS x

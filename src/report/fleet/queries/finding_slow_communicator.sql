@@ -1,4 +1,4 @@
--- Slow operations of communicators, and what a replay saves without.
+-- Slow operations of communicators, and how much a replay without the slowness saves.
 SELECT c.communicator, c.operation, c.sender, c.receiver, c.bytes, c.group_size, c.machines, c.transfer_ns,
     c.usual_ns, c.peers, c.bus_bandwidth, c.matches, c.steps, w.saved_ns
 FROM Communicator AS c

@@ -1,4 +1,4 @@
--- Operations that are slow everywhere, and what a replay saves without.
+-- Operations that are slow everywhere, and how much a replay without the slowness saves.
 SELECT o.operation, o.communicators, o.bus_bandwidth, o.best_bandwidth, o.best_operation, o.excess_ns,
     w.saved_ns
 FROM Operation AS o

@@ -1,4 +1,4 @@
--- Stragglers with their machine, and what a replay saves without them.
+-- Stragglers with their machine, and how much a replay without them saves.
 WITH machines AS (
     SELECT l.instance, count(*) AS lanes, count(s.rank) AS slow
     FROM Lane AS l

@@ -1,4 +1,4 @@
--- What the longest chains of work and transfers are made of, by rank.
+-- Parts of the longest chains of work and transfers, by rank.
 WITH parts AS (
     SELECT step, rank, kind, communicator, operation, end_ns - start_ns AS length_ns, compute_ns, copy_ns,
         host_ns, other_ns
