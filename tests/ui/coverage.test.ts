@@ -1,20 +1,18 @@
 // What is drawn of a row is the share of time that its events cover, from the whole profile down to single events: the mean coverage
 // of its pixels against the durations in the tables.
 import { join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { byEngine } from '../../ui/src/model/coloring'
 import { ENGINES } from '../../ui/src/model/deviceLanes'
 import { paletteBytes } from '../../ui/src/model/palette'
 import { makeDeviceProfile } from './device-server'
 import { type CaptureName, closePages, launch, openPage, ROOT, Server } from './fixtures'
-import { Api, canvasBox, complete, type Rgb } from './timeline-page'
+import { Api, backOf, canvasBox, complete, go, PADDING, ROW, shadesOf, type Area, type Rgb } from './timeline-page'
 
 const LEVELS = 14
 const ZOOM = 0.52 // tiles are halved from level to level: less than that, and no power of two, so that those of each level are drawn, at every scale
 const TOLERANCE = 0.02
-const ROW = 18
-const PADDING = 3
 
 let server: Server
 let browser: Browser
@@ -44,55 +42,6 @@ async function eventsOf(profile: string, track: number): Promise<[number, number
 /** The share of a window that events cover, summed over all of them: rows have none that overlap. */
 function covered(events: [number, number][], from: number, to: number): number {
   return events.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(end, to) - Math.max(start, from)), 0) / (to - from)
-}
-
-interface Area {
-  x: number
-  y: number
-  width: number
-  height: number
-  color: Rgb
-}
-
-/** For each area of the page, the mean of how far its pixels are from the background to its color. */
-async function meanShares(page: Page, areas: Area[], back: Rgb): Promise<number[]> {
-  const bottom = Math.max(...areas.map((area) => area.y + area.height))
-  const png = (await page.screenshot({ clip: { x: 0, y: 0, width: 900, height: Math.ceil(bottom) } })).toString('base64')
-  return page.evaluate(async ([base64, areas, back]) => {
-    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
-    const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
-    const context = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true })!
-    context.drawImage(image, 0, 0)
-    return areas.map(({ x, y, width, height, color }) => {
-      const { data } = context.getImageData(x, y, width, height)
-      const reach = color.map((value, i) => value - back[i]!)
-      const length = reach.reduce((sum, value) => sum + value * value, 0)
-      let sum = 0
-      for (let at = 0; at < data.length; at += 4) {
-        for (let i = 0; i < 3; i++) sum += ((data[at + i]! - back[i]!) * reach[i]!) / length
-      }
-      return sum / (width * height)
-    })
-  }, [png, areas, back] as const)
-}
-
-/** Goes to an address of the page without loading it again. */
-async function go(page: Page, path: string): Promise<void> {
-  await page.evaluate((url) => {
-    history.replaceState(null, '', url)
-    dispatchEvent(new PopStateEvent('popstate'))
-  }, path)
-  const { from, to } = /span=(?<from>\d+)-(?<to>\d+)/.exec(path)!.groups!
-  await page.waitForSelector(`[data-testid="timeline"][data-from="${from}"][data-to="${to}"][data-complete="true"]`)
-}
-
-async function backOf(page: Page): Promise<Rgb> {
-  return page.evaluate(() => {
-    const context = new OffscreenCanvas(1, 1).getContext('2d')!
-    context.fillStyle = getComputedStyle(document.querySelector('canvas')!).getPropertyValue('--track-back')
-    context.fillRect(0, 0, 1, 1)
-    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3) as [number, number, number]
-  })
 }
 
 const CASES: { capture: CaptureName | 'device'; theme: 'dark' | 'light'; tracks: RegExp[]; levels?: number }[] = [
@@ -131,9 +80,9 @@ test.each(CASES)('$capture: the mean coverage drawn is that of the events, at ev
     const from = Math.round(Math.max(whole.from, Math.min(whole.to - length, end - length / 3)))
     const to = Math.round(from + length)
     await go(page, `/profile/${capture}?color=engine&pinned=${pinned.join('.')}&span=${from}-${to}`)
-    const shares = await meanShares(page, areas, back)
+    const shades = await shadesOf(page, areas, back)
     lanes.forEach(({ track, events }, at) => {
-      const drawn = (shares[at]! * ROW) / (ROW - 1) // rows are a pixel apart
+      const drawn = (shades[at]!.mean * ROW) / (ROW - 1) // rows are a pixel apart
       errors.push(Math.abs(drawn - covered(events, from, to) / track.rows))
       expect(errors.at(-1), `${track.name} in ${from}-${to}: drawn ${drawn}`).toBeLessThan(TOLERANCE)
     })

@@ -54,6 +54,60 @@ export async function pixels(page: Page, x: number, y: number, width: number, he
   }, png.toString('base64'))
 }
 
+export const ROW = 18 // height of a row; the last pixel of it is left free
+export const PADDING = 3 // above the first
+
+/** A part of the page, and the color of what is drawn there. */
+export interface Area {
+  x: number
+  y: number
+  width: number
+  height: number
+  color: Rgb
+}
+
+/** For each area, how far its pixels are from the background (0) to its color (1): the mean, the most but for lines of the grid (a few columns, to
+    which slices are added), and the share of pixels above 0.4. */
+export async function shadesOf(page: Page, areas: Area[], back: Rgb): Promise<{ mean: number; most: number; filled: number }[]> {
+  const bottom = Math.max(...areas.map((area) => area.y + area.height))
+  const right = Math.max(...areas.map((area) => area.x + area.width))
+  const png = (await page.screenshot({ clip: { x: 0, y: 0, width: Math.ceil(right), height: Math.ceil(bottom) } })).toString('base64')
+  return page.evaluate(async ([base64, areas, back]) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
+    const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true })!
+    context.drawImage(image, 0, 0)
+    return areas.map(({ x, y, width, height, color }) => {
+      const { data } = context.getImageData(x, y, width, height)
+      const reach = color.map((value, i) => value - back[i]!)
+      const length = reach.reduce((sum, value) => sum + value * value, 0)
+      const shades = Float64Array.from({ length: width * height }, (_, at) => reach.reduce((all, value, i) => all + ((data[4 * at + i]! - back[i]!) * value) / length, 0)).sort()
+      const mean = shades.reduce((sum, shade) => sum + shade, 0) / shades.length
+      return { mean, most: shades[Math.floor(0.96 * shades.length)]!, filled: shades.filter((shade) => shade > 0.4).length / shades.length }
+    })
+  }, [png, areas, back] as const)
+}
+
+/** Goes to an address of the page without loading it again. */
+export async function go(page: Page, path: string): Promise<void> {
+  await page.evaluate((url) => {
+    history.replaceState(null, '', url)
+    dispatchEvent(new PopStateEvent('popstate'))
+  }, path)
+  const { from, to } = /span=(?<from>\d+)-(?<to>\d+)/.exec(path)!.groups!
+  await page.waitForSelector(`[data-testid="timeline"][data-from="${from}"][data-to="${to}"][data-complete="true"]`)
+}
+
+/** The color behind the slices. */
+export async function backOf(page: Page): Promise<Rgb> {
+  return page.evaluate(() => {
+    const context = new OffscreenCanvas(1, 1).getContext('2d')!
+    context.fillStyle = getComputedStyle(document.querySelector('canvas')!).getPropertyValue('--track-back')
+    context.fillRect(0, 0, 1, 1)
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3) as [number, number, number]
+  })
+}
+
 /** Slices are colored; the background is nearly gray. */
 export function isColored([r, g, b]: Rgb): boolean {
   return Math.max(r, g, b) - Math.min(r, g, b) > 30

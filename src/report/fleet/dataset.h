@@ -68,6 +68,8 @@ bool rank_locate(const char *dataset, const char *run, int64_t rank, char **plac
  * path with mem_free. */
 char *rank_mark(const char *dataset, const char *place);
 bool rank_has_timeline(const char *dataset, const struct rank_place *place);
+/* Whether ranks of the run have more than tables. */
+bool run_has_timelines(const char *dataset, const char *run);
 /* Links to the rank's files from a directory, under the names that a profile's files have. */
 bool rank_link(const char *dataset, const char *place, const char *directory, struct error *err);
 

@@ -34,6 +34,7 @@ static bool check_header(struct heatmap *map, const char *path, struct error *er
         return error_in_file(err, path, "is cut short");
     map->lanes = header.lanes;
     map->steps = header.steps;
+    memcpy(map->scales, header.scales, sizeof map->scales);
     return true;
 }
 

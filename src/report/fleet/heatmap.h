@@ -5,6 +5,9 @@
  * The file, heatmap.kymo, has a header of 64 bytes (struct heatmap_header), then for each measure
  * lanes x steps numbers, lane by lane: 32-bit floating point, little-endian, NaN where the lane has
  * no such step. Lanes are in the order of rank and device, steps in that of their numbers.
+ *
+ * Each measure has a scale: the value at which colors end, on both sides of zero, whatever part of
+ * the run is shown.
  */
 #ifndef KYMO_REPORT_FLEET_HEATMAP_H
 #define KYMO_REPORT_FLEET_HEATMAP_H
@@ -22,19 +25,26 @@ extern const struct heatmap_measure heatmap_measures[HEATMAP_MEASURES];
 struct heatmap_header {
     char magic[8];
     uint32_t version, measures, lanes, steps;
-    uint8_t rest[40];
+    float scales[HEATMAP_MEASURES];
+    uint8_t rest[8];
 };
 #define HEATMAP_MAGIC "kymoheat"
-enum { HEATMAP_VERSION = 1 };
+enum { HEATMAP_VERSION = 2 };
 
 struct heatmap {
     struct file file;
     size_t lanes, steps; /* both 0 where ranks have too few steps in common for matrices */
+    float scales[HEATMAP_MEASURES];
 };
 bool heatmap_open(struct heatmap *map, const char *directory, struct error *err);
 void heatmap_close(struct heatmap *map);
 /* The values of a lane, one for each step. */
 const float *heatmap_lane(const struct heatmap *map, size_t measure, size_t lane);
+
+/* The scale of values, NaN or not: the median's distance from zero and ten robust standard
+ * deviations (1.4826 times the median distance from the median) more, so that noise is pale and
+ * outliers are not; at most the largest distance from zero. 0 if there are none. */
+float heatmap_scale(const float *values, size_t count);
 
 /* Positions, first and last, and into how many cells they are divided: position p is in cell
  * (p - first) * cells / (last - first + 1). */

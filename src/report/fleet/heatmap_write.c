@@ -120,6 +120,15 @@ static bool put_values(struct matrices *matrices, struct fleet_analysis *analysi
     return ok;
 }
 
+static void put_scales(const struct matrices *matrices)
+{
+    float scales[HEATMAP_MEASURES];
+    size_t count = matrices->shape.lanes * matrices->shape.steps;
+    for (size_t i = 0; i < HEATMAP_MEASURES; i++)
+        scales[i] = heatmap_scale(values_of(matrices) + i * count, count);
+    memcpy(matrices->data + offsetof(struct heatmap_header, scales), scales, sizeof scales);
+}
+
 static bool write_matrices(struct matrices *matrices, struct fleet_analysis *analysis,
                            const char *path, struct error *err)
 {
@@ -127,6 +136,7 @@ static bool write_matrices(struct matrices *matrices, struct fleet_analysis *ana
     if (ok) {
         put_header(matrices);
         ok = matrices->shape.lanes == 0 || put_values(matrices, analysis, err);
+        put_scales(matrices);
     }
     if (matrices->data)
         munmap(matrices->data, matrices->size);

@@ -71,6 +71,16 @@ bool rank_has_timeline(const char *dataset, const struct rank_place *place)
     return is_there;
 }
 
+bool run_has_timelines(const char *dataset, const char *run)
+{
+    char *escaped = hive_escape(run);
+    char *path = path_format("%s/" PROFILE_DIR "/run=%s", dataset, escaped);
+    bool is_there = access(path, R_OK) == 0;
+    mem_free(path);
+    mem_free(escaped);
+    return is_there;
+}
+
 uint64_t rank_dropped(const char *dataset, const char *folder, const char *place)
 {
     char *profile = path_format("%s/" PROFILE_DIR "/%s/%s", dataset, folder, place);

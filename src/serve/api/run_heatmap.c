@@ -44,6 +44,8 @@ void get_fleet_lanes(struct request *request, struct reply *reply)
     struct json json = reply_json(reply);
     output_memory(&sql);
     json_open(&json, '{');
+    json_key(&json, "has_timelines");
+    json_bool(&json, run_has_timelines(query.run->path, query.run->name));
     const struct sql_blank blanks[] = {{"ORDER", .text = order}};
     bool ok = put_filled(&query, &json, "lanes", serve_sql_fleet_lanes, blanks, 1, reply) &&
               put_filled(&query, &json, "steps", serve_sql_fleet_steps, NULL, 0, reply) &&
@@ -201,8 +203,8 @@ static void heatmap_end(struct heatmap_request *wanted)
     run_query_end(&wanted->query);
 }
 
-/* Rows and columns, then the largest value of each cell and the mean of each, row by row: 32 bits
- * each, little-endian; NaN where nothing is. */
+/* Rows and columns, then the largest value of each cell and the mean of each, row by row, then the
+ * scale of the measure: 32 bits each, little-endian; NaN where nothing is. */
 void get_fleet_heatmap(struct request *request, struct reply *reply)
 {
     struct heatmap_request wanted = {0};
@@ -216,6 +218,8 @@ void get_fleet_heatmap(struct request *request, struct reply *reply)
     reply->type = "application/octet-stream";
     output_write(&reply->body, (const char *)sizes, sizeof sizes);
     output_write(&reply->body, (const char *)cells, 2 * count * sizeof *cells);
+    output_write(&reply->body, (const char *)&wanted.map.scales[view->measure],
+                 sizeof *wanted.map.scales);
     mem_free(cells);
     heatmap_end(&wanted);
 }

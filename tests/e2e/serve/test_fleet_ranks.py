@@ -277,6 +277,7 @@ def test_lanes_are_aligned_as_the_tables_say(server, dataset, run, step, ranks):
         assert [lane[key] for key in ("offset_ns", "drift_ppm", "error_ns", "component")] == [clock[key] for key in ("offset_ns", "drift_ppm", "error_ns", "component")]
         assert lane["machine"] == clock["instance"]
         assert lane["profile"] == f"team/runs/run={run}/rank={rank}" and lane["has_timeline"] == (run == "night")
+    assert server.get(f"runs/team%2Fruns/{run}/lanes")["has_timelines"] == (run == "night")
     [bounds] = answer["step"]
     assert bounds["start_ns"] <= min(lane["start_ns"] for lane in told.values())
 

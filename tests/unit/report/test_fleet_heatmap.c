@@ -145,6 +145,47 @@ TEST(pictures_are_what_loops_over_all_values_make)
     }
 }
 
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static double sorted_median(float *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return ((double)values[count / 2] + (double)values[(count - 1) / 2]) / 2;
+}
+
+TEST(a_scale_is_what_sorting_makes_it)
+{
+    float values[300], known[300];
+    for (int round = 0; round < 300; round++) {
+        size_t count = 1 + rng_below(&chance, 300), left = 0;
+        uint64_t spread = 1 + rng_below(&chance, round % 3 ? 2000000 : 4);
+        float middle = (float)rng_below(&chance, 5000) - 2500, largest = 0;
+        for (size_t i = 0; i < count; i++) {
+            values[i] = (float)rng_below(&chance, spread) - (float)spread / 2 + middle;
+            if (rng_below(&chance, 9) == 0)
+                values[i] = NAN;
+            else
+                known[left++] = values[i];
+        }
+        for (size_t i = 0; i < left; i++)
+            largest = fmaxf(largest, fabsf(known[i]));
+        double expected = 0;
+        if (left) {
+            float center = (float)sorted_median(known, left);
+            for (size_t i = 0; i < left; i++)
+                known[i] = fabsf(known[i] - center);
+            double reach = 14.826 * sorted_median(known, left);
+            expected =
+                reach > 0 ? fmin((double)largest, fabs((double)center) + reach) : (double)largest;
+        }
+        assert_true(fabs((double)heatmap_scale(values, count) - expected) <= 1e-6 * expected);
+    }
+}
+
 static void expect_refused(const void *data, size_t size, const char *words)
 {
     struct folder folder = make_folder();
@@ -175,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures_are_what_loops_over_all_values_make),
+        cmocka_unit_test(a_scale_is_what_sorting_makes_it),
         cmocka_unit_test(files_that_are_cut_or_something_else_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

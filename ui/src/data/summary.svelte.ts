@@ -1,9 +1,10 @@
 // The summary of the open profile, and the SQL results for its charts: steps and memory over time.
 import type { TableInfo } from '../model/api'
 import {
-  deviceMemoryQuery, hostMemoryQuery, readSeries, readSteps, readSummary, stepsQuery, type Series, type StepBar, type Summary,
+  allocatedQuery, BUCKETS, counterSeries, DEVICE_MEMORY_TRACKS, HOST_MEMORY_TRACKS, readSeries, readSteps, readSummary, stepsQuery, type Series, type StepBar, type Summary,
 } from '../model/summary'
 import type { Span } from '../model/time'
+import { decodeTimeline } from '../model/timelineData'
 import * as api from './api'
 import { ApiError } from './api'
 import { LatestRequest } from './latestRequest'
@@ -44,18 +45,28 @@ class ProfileSummary {
   async #loadCharts(name: string, tables: TableInfo[], span: Span, signal: AbortSignal): Promise<void> {
     const rowCounts = new Map(tables.map((table) => [table.name, table.rows]))
     const nonEmpty = new Set(tables.filter((table) => table.rows > 0).map((table) => table.name))
+    const hasAllocations = nonEmpty.has('MemoryAllocation')
     const [from, to] = [Math.floor(span.from / 1000), Math.ceil(span.to / 1000)]
     const hasDeviceTime = tables.some((table) => table.name === 'Step' && table.columns.some((column) => column.name === 'device_ns'))
-    const query = async (sql: string | null, take: (rows: unknown[][]) => void) => {
+    const query = async (sql: string | null, take: (rows: unknown[][]) => void | Promise<void>) => {
       if (!sql) return
       const response = await api.runSql(name, sql, 10_000, signal)
-      if (!signal.aborted) take(response.rows)
+      if (!signal.aborted) await take(response.rows)
     }
+    const counters = (sql: string | null, take: (series: Series[]) => void) =>
+      query(sql, async (rows) => {
+        const names = new Map(rows.map(([series, track]) => [Number(track), String(series)]))
+        if (names.size === 0) return
+        const data = decodeTimeline(await api.getTimeline(name, [...names.keys()], span, BUCKETS, signal))
+        if (!signal.aborted) take(counterSeries(names, data))
+      })
     // A failure of one does not affect the others.
     const results = await Promise.allSettled([
-      query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!, hasDeviceTime) : null, (rows) => (this.steps = readSteps(rows))),
-      query(deviceMemoryQuery(nonEmpty, from, to), (rows) => (this.deviceMemory = readSeries(rows, from, to))),
-      query(hostMemoryQuery(nonEmpty, from, to), (rows) => (this.hostMemory = readSeries(rows, from, to))),
+      query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!, hasDeviceTime) : null, (rows) => void (this.steps = readSteps(rows))),
+      hasAllocations
+        ? query(allocatedQuery(from, to), (rows) => void (this.deviceMemory = readSeries(rows, from, to)))
+        : counters(nonEmpty.has('CounterSample') ? DEVICE_MEMORY_TRACKS : null, (series) => (this.deviceMemory = series)),
+      counters(nonEmpty.has('HostMemUsage') ? HOST_MEMORY_TRACKS : null, (series) => (this.hostMemory = series)),
     ])
     for (const one of results) if (one.status === 'rejected') throw one.reason
   }

@@ -92,30 +92,24 @@ export interface WaterfallBar {
   name: string
   kind: 'total' | 'more' | 'less'
   depth: number
-  from: number // on the axis, 0 to 1
+  from: number // on the axis, which begins at no time at all: 0 to 1
   to: number
   text: string
 }
 
 const MIN_SHOWN = 0.005 // of the largest difference; smaller ones are part of no picture
 
-export interface Waterfall {
-  floor: number // ns at which the axis begins: below all of the bars
-  bars: WaterfallBar[]
-}
-
 /** Bars from the step time of A to that of B; each begins where the one before it ended. */
-export function waterfall(diff: Diff): Waterfall {
+export function waterfall(diff: Diff): WaterfallBar[] {
   const step = diff.step_time
-  if (!step || diff.contributions.length === 0) return { floor: 0, bars: [] }
+  if (!step || diff.contributions.length === 0) return []
   const largest = Math.max(...diff.contributions.map((part) => Math.abs(part.difference_ns)))
   const isShown = (difference: number) => Math.abs(difference) > MIN_SHOWN * largest
   const parts = diff.contributions.filter((part) => isShown(part.difference_ns))
   const levels = [step.a_ns]
   for (const part of parts) levels.push(levels.at(-1)! + part.difference_ns)
-  const [low, high] = [Math.min(step.b_ns, ...levels), Math.max(step.b_ns, ...levels)]
-  const floor = Math.max(0, low - Math.max(high - low, 0.02 * high) / 3)
-  const place = (ns: number) => (ns - floor) / (high - floor || 1)
+  const high = Math.max(step.b_ns, ...levels) || 1
+  const place = (ns: number) => ns / high
   const total = (name: string, ns: number): WaterfallBar => ({ name, kind: 'total', depth: 0, from: 0, to: place(ns), text: formatNs(ns) })
   const changed = (name: string, depth: number, at: number, by: number): WaterfallBar => ({
     name, kind: by > 0 ? 'more' : 'less', depth, from: place(Math.min(at, at + by)), to: place(Math.max(at, at + by)), text: formatChange(by),
@@ -132,7 +126,7 @@ export function waterfall(diff: Diff): Waterfall {
   }
   bars.push(total('Step time of B', step.b_ns))
   const within = (share: number) => Math.max(0, Math.min(1, share)) // rows inside a part may go beyond it
-  return { floor, bars: bars.map((bar) => ({ ...bar, from: within(bar.from), to: within(bar.to) })) }
+  return bars.map((bar) => ({ ...bar, from: within(bar.from), to: within(bar.to) }))
 }
 
 /** How a run of many ranks is called where two are compared. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
-  around, cellRange, emptyRun, findingStep, groupsOf, laneName, MEASURES, moveRange, ORDERS, paint, readHeatMap, readRun, robustRange, runPath, SHADES, shadeOf, shades,
+  around, cellRange, emptyRun, findingStep, groupsOf, laneName, MEASURES, moveRange, ORDERS, paint, readHeatMap, readRun, runPath, SHADES, shadeOf, shades,
   signedNs, sizeOf, spreadLabels, zoomRange, type RunFinding, type RunRoute,
 } from './run'
 
@@ -11,7 +11,7 @@ describe('addresses', () => {
     for (const measure of MEASURES) {
       for (const order of ORDERS) {
         const route: RunRoute = {
-          ...emptyRun('team/runs 1', 'a b/c%2F?&#'), measure, order, rows: { first: 3, last: 9 }, steps: { first: 0, last: 0 }, step: 17, lane: '19.1',
+          ...emptyRun('team/runs 1', 'a b/c%2F?&#'), measure, order, scale: 1500, rows: { first: 3, last: 9 }, steps: { first: 0, last: 0 }, step: 17, lane: '19.1',
           group: 'tp [0, 1]', collective: 2,
         }
         expect(address(route)).toEqual(route)
@@ -22,7 +22,7 @@ describe('addresses', () => {
 
   test('of defaults are short, and what is not understood is left out', () => {
     expect(runPath(emptyRun('runs', 'night'))).toBe('./?run=runs%2Fnight')
-    const read = readRun(new URLSearchParams('run=runs/%25E0&measure=luck&order=&rows=9-3&steps=x&step=-1&lane=rank&collective=two'))
+    const read = readRun(new URLSearchParams('run=runs/%25E0&measure=luck&order=&scale=-1&rows=9-3&steps=x&step=-1&lane=rank&collective=two'))
     expect(read).toEqual(emptyRun('runs', '%E0'))
   })
 })
@@ -41,33 +41,46 @@ describe('cells', () => {
     }
   })
 
-  test('are read as the largest values, then the means', () => {
-    const bytes = new ArrayBuffer(8 + 4 * 4)
+  test('are read as the largest values, then the means, then the scale; what is not known is transparent', () => {
+    const bytes = new ArrayBuffer(8 + 4 * 5)
     new Uint32Array(bytes, 0, 2).set([1, 2])
-    new Float32Array(bytes, 8).set([5, NaN, 3, NaN])
+    new Float32Array(bytes, 8).set([5, NaN, 3, NaN, 20])
     const map = readHeatMap(bytes)
-    expect([map.rows, map.columns, [...map.max], [...map.mean]]).toEqual([1, 2, [5, NaN], [3, NaN]])
+    expect([map.rows, map.columns, [...map.max], [...map.mean], map.scale]).toEqual([1, 2, [5, NaN], [3, NaN], 20])
     const colors = shades('dark')
-    expect([...paint(map, { low: 0, high: 5 }, colors, [1, 2, 3])]).toEqual([...colors[SHADES - 1]!, 255, 1, 2, 3, 255])
+    expect([...paint(map, 5, colors)]).toEqual([...colors[SHADES - 1]!, 255, 0, 0, 0, 0])
   })
 })
 
 describe('colors', () => {
-  test('reach ten robust standard deviations from the median, but not beyond what there is', () => {
-    expect(robustRange(new Float32Array([1, 2, 3, 4, 1000]))).toEqual({ low: 1, high: expect.closeTo(3 + 14.826, 3) as number })
-    expect(robustRange(new Float32Array([7, 7, 7, 9]))).toEqual({ low: 7, high: 9 })
-    expect(robustRange(new Float32Array([NaN]))).toEqual({ low: 0, high: 1 })
-    const many = Float32Array.from({ length: 200_000 }, (_, i) => (i * 7919) % 100_003)
-    const { low, high } = robustRange(many)
-    expect([low, high]).toEqual([0, 100_002]) // ten times the spread is more than there is
-    many[5] = 1e9
-    expect(robustRange(many).high / (50_001 + 14.826 * 25_000)).toBeCloseTo(1, 1)
+  test('grow with the distance from zero, which is in the middle', () => {
+    expect([-99, -10, 0, 10, 99].map((value) => shadeOf(value, 10))).toEqual([0, 0, (SHADES - 1) / 2, SHADES - 1, SHADES - 1])
+    expect(shadeOf(5, 0)).toBe((SHADES - 1) / 2)
   })
 
-  test('grow with the value', () => {
-    const range = { low: -10, high: 10 }
-    expect([-99, -10, 0, 10, 99].map((value) => shadeOf(value, range))).toEqual([0, 0, Math.round((SHADES - 1) / 2), SHADES - 1, SHADES - 1])
-    expect(shadeOf(5, { low: 5, high: 5 })).toBe(0)
+  // What people without cones for green or for red see, of linear RGB; Machado, Oliveira and Fernandes 2009.
+  const BLIND = {
+    green: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    red: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+  }
+  const linear = (rgb: readonly number[]) => rgb.map((value) => (value / 255) ** 2.2)
+  const light = (rgb: readonly number[]) => linear(rgb).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i]!, 0) ** (1 / 2.2)
+
+  test.each(['dark', 'light'] as const)('of the %s theme are gray at zero, change steadily to both sides, and are told apart without red or green', (theme) => {
+    const colors = shades(theme)
+    const middle = (SHADES - 1) / 2
+    const zero = colors[middle]!
+    expect(Math.max(...zero) - Math.min(...zero)).toBeLessThan(4)
+    for (const side of [-1, 1]) {
+      const lights = Array.from({ length: middle + 1 }, (_, at) => light(colors[middle + side * at]!) * (theme === 'dark' ? 1 : -1))
+      for (let at = 8; at <= middle; at += 8) expect(lights[at]!).toBeGreaterThan(lights[at - 8]!)
+    }
+    for (const matrix of Object.values(BLIND)) {
+      const seen = (rgb: readonly number[]) => matrix.map((row) => row.reduce((sum, factor, i) => sum + factor * linear(rgb)[i]!, 0))
+      const apart = (a: readonly number[], b: readonly number[]) => Math.hypot(...seen(a).map((value, i) => value - seen(b)[i]!))
+      expect(apart(colors[0]!, colors[SHADES - 1]!)).toBeGreaterThan(0.3)
+      expect(apart(colors[middle / 2 | 0]!, colors[SHADES - 1 - (middle / 2 | 0)]!)).toBeGreaterThan(0.1)
+    }
   })
 })
 

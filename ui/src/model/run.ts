@@ -1,6 +1,5 @@
 // A run of many ranks: what the server tells about it, its address, and the picture of a measure over lanes and steps.
 import { oklch, type Rgb } from './palette'
-import { percentile } from './percentile'
 import { readLanes, TIMELINE_PLACES, type TimelinePlace } from './rankLanes'
 import { formatNs, readSpan, writeSpan, type Span } from './time'
 
@@ -27,6 +26,7 @@ export interface RunRoute {
   run: string
   measure: Measure
   order: Order
+  scale: number | null // ns at which colors end, on both sides of zero; null: the one that the analysis found for the measure
   rows: Range | null // null: all
   steps: Range | null
   step: number | null // the chosen one, by its number
@@ -53,6 +53,7 @@ export interface Lane {
 }
 
 export interface RunShape {
+  has_timelines: boolean
   lanes: Lane[]
   steps: { step: number; median_ns: number; is_outlier: boolean }[]
   clusters: { cluster: number; lanes: number; excess_ns: number }[] // lanes that behave alike, the slowest first
@@ -142,18 +143,20 @@ export interface StepAnswer {
   arrivals: Arrival[]
 }
 
-/** The largest and the mean value of each cell, row by row; NaN where nothing is. */
+/** The largest and the mean value of each cell, row by row; NaN where nothing is. The scale is that of the measure over the whole run. */
 export interface HeatMap {
   rows: number
   columns: number
   max: Float32Array
   mean: Float32Array
+  scale: number
 }
 
 export function readHeatMap(bytes: ArrayBuffer): HeatMap {
   const [rows, columns] = new Uint32Array(bytes, 0, 2) as unknown as [number, number]
   const count = rows * columns
-  return { rows, columns, max: new Float32Array(bytes, 8, count), mean: new Float32Array(bytes, 8 + 4 * count, count) }
+  const [max, mean, [scale]] = [new Float32Array(bytes, 8, count), new Float32Array(bytes, 8 + 4 * count, count), new Float32Array(bytes, 8 + 8 * count, 1)]
+  return { rows, columns, max, mean, scale: scale! }
 }
 
 function readRange(text: string | null): Range | null {
@@ -177,7 +180,7 @@ function decode(text: string): string {
 
 export function emptyRun(dataset: string, run: string): RunRoute {
   return {
-    page: 'run', dataset, run, measure: 'excess', order: 'rank', rows: null, steps: null, step: null, lane: '', group: '', collective: 0,
+    page: 'run', dataset, run, measure: 'excess', order: 'rank', scale: null, rows: null, steps: null, step: null, lane: '', group: '', collective: 0,
     timelines: 'below', ranks: [], span: null,
   }
 }
@@ -190,6 +193,7 @@ export function readRun(query: URLSearchParams): RunRoute {
     ...emptyRun(dataset, run),
     measure: MEASURES.includes(measure) ? measure : 'excess',
     order: ORDERS.includes(order) ? order : 'rank',
+    scale: readNumber(query.get('scale')) || null,
     rows: readRange(query.get('rows')),
     steps: readRange(query.get('steps')),
     step: readNumber(query.get('step')),
@@ -206,6 +210,7 @@ export function runPath(route: RunRoute): string {
   const query = new URLSearchParams({ run: route.dataset ? `${encodeURIComponent(route.dataset)}/${encodeURIComponent(route.run)}` : '' })
   if (route.measure !== 'excess') query.set('measure', route.measure)
   if (route.order !== 'rank') query.set('order', route.order)
+  if (route.scale !== null) query.set('scale', String(route.scale))
   if (route.rows) query.set('rows', writeRange(route.rows))
   if (route.steps) query.set('steps', writeRange(route.steps))
   if (route.step !== null) query.set('step', String(route.step))
@@ -220,50 +225,34 @@ export function runPath(route: RunRoute): string {
 
 export const laneName = (lane: { rank: number; device: number }) => (lane.device ? `${lane.rank}.${lane.device}` : String(lane.rank))
 
-const MAX_SORTED = 20_000
+/** Only this one has values on both sides of zero. */
+export const isSigned = (measure: Measure) => measure === 'excess'
 
-/** The values that colors are for: ten robust standard deviations around the median, so that noise is pale and outliers are not
-    lost among it, but no more than there are. Of many values the median is that of some, evenly over all. */
-export function robustRange(values: Float32Array): { low: number; high: number } {
-  const known = values.filter((value) => !Number.isNaN(value))
-  if (!known.length) return { low: 0, high: 1 }
-  let [least, most] = [Infinity, -Infinity]
-  for (const value of known) {
-    if (value < least) least = value
-    if (value > most) most = value
-  }
-  const every = Math.ceil(known.length / MAX_SORTED)
-  const sorted = (every > 1 ? known.filter((_, i) => i % every === 0) : known).sort()
-  const median = percentile(sorted, 0.5)
-  const distances = sorted.map((value) => Math.abs(value - median)).sort()
-  const reach = 10 * 1.4826 * percentile(distances, 0.5)
-  if (reach === 0) return { low: least, high: most }
-  return { low: Math.max(least, median - reach), high: Math.min(most, median + reach) }
-}
+const HALF = 127 // shades on each side of zero
+export const SHADES = 2 * HALF + 1
 
-export const SHADES = 256
-
-/** Colors from few to many, of both themes. */
+/** Colors from the lower end of a scale over zero to the upper one, of both themes: blue, gray, orange. People who cannot tell red from green
+    can tell these; the further from zero, the more they differ from gray in lightness too. */
 export function shades(theme: 'dark' | 'light'): Rgb[] {
   return Array.from({ length: SHADES }, (_, at) => {
-    const share = at / (SHADES - 1)
-    return theme === 'dark'
-      ? oklch(0.26 + 0.62 * share, 0.03 + 0.13 * Math.sqrt(share), 265 - 195 * share)
-      : oklch(0.97 - 0.5 * share, 0.015 + 0.16 * share, 250 - 225 * share)
+    const share = (at - HALF) / HALF
+    const [far, hue] = [Math.abs(share), share < 0 ? 255 : 55]
+    return theme === 'dark' ? oklch(0.36 + 0.44 * far, 0.15 * far, hue) : oklch(0.93 - 0.38 * far, 0.15 * far, hue)
   })
 }
 
-export function shadeOf(value: number, { low, high }: { low: number; high: number }): number {
-  if (high <= low) return 0
-  return Math.max(0, Math.min(SHADES - 1, Math.round(((value - low) / (high - low)) * (SHADES - 1))))
+/** The shade of a value on a scale that ends at the same distance on both sides of zero. */
+export function shadeOf(value: number, end: number): number {
+  return end > 0 ? HALF + Math.round(Math.max(-1, Math.min(1, value / end)) * HALF) : HALF
 }
 
-/** RGBA of all cells. */
-export function paint(map: HeatMap, range: { low: number; high: number }, colors: Rgb[], nothing: Rgb): Uint8ClampedArray<ArrayBuffer> {
+/** RGBA of all cells; what is not known is transparent. */
+export function paint(map: HeatMap, end: number, colors: Rgb[]): Uint8ClampedArray<ArrayBuffer> {
   const pixels = new Uint8ClampedArray(4 * map.rows * map.columns)
   for (let i = 0; i < map.max.length; i++) {
     const value = map.max[i]!
-    const [red, green, blue] = Number.isNaN(value) ? nothing : colors[shadeOf(value, range)]!
+    if (Number.isNaN(value)) continue
+    const [red, green, blue] = colors[shadeOf(value, end)]!
     pixels[4 * i] = red
     pixels[4 * i + 1] = green
     pixels[4 * i + 2] = blue

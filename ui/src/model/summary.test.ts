@@ -1,6 +1,7 @@
 // Data of the summary charts.
 import { expect, test } from 'vitest'
-import { deviceLabels, deviceModels, readSeries, readSteps, readSummary, formatBusyShare, stepsQuery, ticks, type DeviceSummary } from './summary'
+import type { TimelineData } from './timelineData'
+import { counterSeries, deviceLabels, deviceModels, readSeries, readSteps, readSummary, formatBusyShare, stepsQuery, ticks, type DeviceSummary } from './summary'
 
 function device(name: string, host: string, model: string): DeviceSummary {
   return { name, host, model, event_count: 0, busy_ns: 0, busy_share: 0, launch_delay_ns: null }
@@ -44,4 +45,13 @@ test('a small share is not shown as zero', () => {
   expect(formatBusyShare(0)).toBe('0.0 %')
   expect(formatBusyShare(0.0001)).toBe('< 0.1 %')
   expect(formatBusyShare(0.2584)).toBe('25.8 %')
+})
+
+test('counters are read with their gaps, the highest first', () => {
+  const column = (...values: number[]) => Float64Array.from(values)
+  const counters = { start: column(0, 1000, 9000, 0), end: column(1000, 2000, 9500, 500), max: column(5, 6, 7, 9) }
+  const rows = [{ track: 3, row: 0, first: 0, count: 3 }, { track: 4, row: 0, first: 3, count: 1 }]
+  const series = counterSeries(new Map([[3, 'low'], [4, 'high'], [5, 'none']]), { from: 1000, counterRows: rows, counters } as unknown as TimelineData)
+  expect(series.map((one) => one.name)).toEqual(['high', 'low'])
+  expect(series[1]!.points).toEqual([{ at: 1, value: 5 }, { at: 2, value: 6 }, { at: 3, value: null }, { at: 10, value: 7 }, { at: 10.5, value: null }])
 })

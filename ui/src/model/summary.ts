@@ -1,9 +1,11 @@
 // Data of the Summary tab: the server's summary document, the queries behind the charts, and their axes. What a capture lacks is
 // null or an empty list.
 
+import { readCounter } from './counters'
 import { figure, type Words } from './figures'
 import { formatShare } from './numbers'
 import { formatNs, withMicroSign } from './time'
+import type { TimelineData } from './timelineData'
 
 export interface Distribution {
   count: number
@@ -177,42 +179,38 @@ export function readSteps(rows: unknown[][]): StepBar[] {
 
 export interface Series {
   name: string
-  points: { at: number; value: number }[] // at: ns since the start of the profile
+  points: { at: number; value: number | null }[] // at: ns since the start of the profile; null: not known until the next
 }
 
-const BUCKETS = 240
+export const BUCKETS = 240
 const MAX_SERIES = 6
 
-/** The maximum per time bucket, for the series with the highest values. */
-function maxOverTimeSql(source: string, from: number, to: number): string {
+/** Device memory in use, from allocator events: the maximum per time bucket, for the allocators with the highest values. */
+export function allocatedQuery(from: number, to: number): string {
   const width = Math.max(1, (to - from) / BUCKETS)
-  return `WITH samples AS (${source}),
+  return `WITH samples AS (
+      SELECT coalesce(allocator_name, 'device ' || device_idx, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
+      FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL),
     highest AS (SELECT series FROM samples GROUP BY series ORDER BY max(value) DESC, series LIMIT ${MAX_SERIES})
     SELECT series, least(${BUCKETS - 1}, greatest(0, floor((moment - ${from}) / ${width}))) AS bucket, max(value)
     FROM samples WHERE series IN (FROM highest) GROUP BY ALL ORDER BY ALL`
 }
 
-/** Device memory in use: from allocator events, else from byte counters. */
-export function deviceMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
-  if (tables.has('MemoryAllocation')) {
-    return maxOverTimeSql(
-      `SELECT coalesce(allocator_name, 'device ' || device_idx, 'unnamed allocator') AS series, timestamp AS moment, bytes_allocated AS value
-       FROM MemoryAllocation WHERE bytes_allocated IS NOT NULL`, from, to)
-  }
-  if (tables.has('CounterSample')) {
-    return maxOverTimeSql(
-      `SELECT concat_ws(' · ', c.name, t.instance_id) AS series, c.timestamp AS moment, c.value AS value
-       FROM CounterSample c LEFT JOIN Track t ON t.id = c.track_id
-       WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL`, from, to)
-  }
-  return null
-}
+/** Names and tracks of the counters of device memory, those with the highest values. */
+export const DEVICE_MEMORY_TRACKS = `SELECT concat_ws(' · ', any_value(c.name), any_value(t.instance_id)), t.id
+  FROM CounterSample c JOIN Track t ON t.id = c.track_id
+  WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL
+  GROUP BY t.id ORDER BY max(c.value) DESC, 1 LIMIT ${MAX_SERIES}`
 
-export function hostMemoryQuery(tables: Set<string>, from: number, to: number): string | null {
-  if (!tables.has('HostMemUsage')) return null
-  return maxOverTimeSql(
-    `SELECT coalesce(instance_id, 'host') AS series, timestamp AS moment, used_bytes AS value
-     FROM HostMemUsage WHERE used_bytes IS NOT NULL`, from, to)
+/** The same of the memory of hosts. */
+export const HOST_MEMORY_TRACKS = `SELECT coalesce(t.instance_id, 'host'), t.id
+  FROM Track t JOIN Track s ON s.id = t.parent_id AND starts_with(s.name, 'mem_usage')
+  WHERE t.name = 'usage' ORDER BY 1 LIMIT ${MAX_SERIES}`
+
+/** Counters as the timeline has them, with its gaps: the largest value of each item. */
+export function counterSeries(names: ReadonlyMap<number, string>, data: TimelineData): Series[] {
+  const all = [...names].map(([track, name]) => ({ name, points: readCounter(data, track).map(({ at, value }) => ({ at: at / 1000, value })) }))
+  return all.filter(({ points }) => points.length > 0).sort((a, b) => highest([b]) - highest([a]))
 }
 
 export function readSeries(rows: unknown[][], from: number, to: number): Series[] {
@@ -226,7 +224,7 @@ export function readSeries(rows: unknown[][], from: number, to: number): Series[
 }
 
 export function highest(series: Series[]): number {
-  return Math.max(0, ...series.map((one) => one.points.reduce((max, point) => Math.max(max, point.value), 0)))
+  return Math.max(0, ...series.map((one) => one.points.reduce((max, point) => Math.max(max, point.value ?? 0), 0)))
 }
 
 /** Round values from 0 up to the first that is at least `max`. */

@@ -86,9 +86,36 @@ export function warningBox(row: WarningRow): TimelineBox {
   }
 }
 
-interface Part {
+export interface Part {
   y: number
   height: number
+}
+
+/** The name of a box on the timeline, TAG_HEIGHT high. */
+export interface Tag {
+  x: number
+  y: number
+  width: number
+}
+
+export const TAG_HEIGHT = 15
+const MIN_TAG = 34
+const [LETTER, MARGINS] = [6.4, 8]
+
+/** Puts the tag of a box low and to the left in it, but beside or above tags that are there; null if there is no room. */
+export function placeTag(placed: Tag[], box: { x: number; width: number; y: number; height: number }, title: string): Tag | null {
+  const wanted = MARGINS + LETTER * title.length
+  for (let y = box.y + box.height - TAG_HEIGHT; y >= box.y; y -= TAG_HEIGHT) {
+    const beside = placed.filter((other) => Math.abs(other.y - y) < TAG_HEIGHT).sort((a, b) => a.x - b.x)
+    let x = box.x
+    for (const other of beside) if (other.x < x + MIN_TAG && other.x + other.width > x) x = other.x + other.width
+    const next = Math.min(box.x + box.width, ...beside.filter((other) => other.x >= x).map((other) => other.x))
+    const tag = { x, y, width: Math.min(wanted, next - x) }
+    if (tag.width < Math.min(MIN_TAG, wanted)) continue
+    placed.push(tag)
+    return tag
+  }
+  return null
 }
 
 /** Parts that touch become one. */

@@ -5,8 +5,10 @@ import { TILE_PX, tileLength } from '../model/tileGrid'
 import type { Scene, SceneLane } from './scene'
 
 const MIN_ROW = 11
-const MIN_WIDTH = 22
+const MIN_WIDTH = 12 // "mm" fits; what does not is cut where MIN_CUT letters and an ellipsis do
+const MIN_CUT = 2
 const PADDING = 4
+const LEAST_PADDING = 2 // beside a name that fits as it is
 const MAX_CACHED = 20_000
 
 /** Items wide enough for a label at the tile's level, so that frames skip the small ones. */
@@ -42,10 +44,11 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
 /** The text, shortened with an ellipsis to fit, or empty. */
 function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
   const width = widthOf(context, text)
-  if (width <= room) return text
-  let length = Math.floor((text.length * (room - widthOf(context, '…'))) / width)
-  while (length > 0 && widthOf(context, text.slice(0, length)) > room - widthOf(context, '…')) length--
-  return length < 2 ? '' : `${text.slice(0, length)}…`
+  if (width <= room - 2 * LEAST_PADDING) return text
+  const rest = room - 2 * PADDING - widthOf(context, '…')
+  let length = Math.floor((text.length * rest) / width)
+  while (length > 0 && widthOf(context, text.slice(0, length)) > rest) length--
+  return length < MIN_CUT ? '' : `${text.slice(0, length)}…`
 }
 
 export interface LabelStyle {
@@ -70,10 +73,11 @@ function drawTile(
     if (room < MIN_WIDTH) continue
     const y = lane.y + row * lane.rowHeight
     if (y + lane.rowHeight < lane.clip.top || y > lane.clip.bottom) continue
-    const text = fit(context, shortName(names[slices.name[item]!]!), room - 2 * PADDING)
+    const text = fit(context, shortName(names[slices.name[item]!]!), room)
     if (!text) continue
+    const padding = Math.min(PADDING, (room - widthOf(context, text)) / 2)
     context.fillStyle = lane.strength < 1 && !lane.isHit ? style.dimmed : style.ink
-    context.fillText(text, Math.round(x0) + PADDING, y + (lane.rowHeight - 1) / 2 + 0.5)
+    context.fillText(text, Math.round(x0 + padding), y + (lane.rowHeight - 1) / 2 + 0.5)
   }
 }
 

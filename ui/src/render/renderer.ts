@@ -80,11 +80,7 @@ export class Renderer {
     gl.enable(gl.BLEND)
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA)
     this.#curves!.draw(scene, (slot) => this.#slotColor(slot), this.#accent, (area) => this.#clip(scene, scene.span, area))
-    slices.begin(scene, this.#highlight, this.#tones.back)
-    for (const lane of scene.lanes) {
-      for (const cover of lane.covers) if (this.#clip(scene, cover.span, lane.clip)) slices.draw(scene, lane, cover)
-    }
-    slices.end()
+    slices.draw(scene, this.#highlight, this.#tones.back, (cover, lane) => this.#clip(scene, cover.span, lane.clip))
     gl.bindVertexArray(null)
     this.drawn = slices.drawn
     drawLabels(this.#text, scene, this.#labels)

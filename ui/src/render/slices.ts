@@ -3,15 +3,16 @@
 //
 // What is added to a pixel is the share of its time that a slice covers: slices of a row do not overlap, so that the sum is the
 // covered share of the pixel, however many meet in it. A sum can only go one way, so slices must be brighter than the background in
-// the dark theme (added) and darker in the light one (subtracted). On white, a pale color is hardly seen: there a small share is drawn
-// at LEAST_SHADE over a part of the row's height, so that the area times the shade is the share again. What covers too little to be
-// seen gets a mark at the bottom of its row, which takes at most MARK_AREA of the row; search results are marked more clearly.
+// the dark theme (added) and darker in the light one (subtracted). On white, a pale color is hardly seen: there a pixel whose slices
+// cover a small share is drawn at LEAST_SHADE over a part of the row's height, so that the area times the shade is the share again.
+// That needs the sum of all slices in the pixel before any of them is drawn, so they are added up into a texture first. What covers too
+// little to be seen gets a mark at the bottom of its row, which takes at most MARK_AREA of the row; search results are marked more clearly.
 import type { Cover, TrackTile } from '../data/tileCache'
 import type { Coloring } from '../model/coloring'
 import { NEUTRAL } from '../model/palette'
 import { TILE_PX, tileLength } from '../model/tileGrid'
 import { lastStart } from '../model/timelineData'
-import { finishProgram, startProgram, type Rgba } from './gl'
+import { finishProgram, startProgram, Target, type Rgba } from './gl'
 import { CORNER, repeatForVertices, type QuadIndices } from './quads'
 import type { Scene, SceneLane } from './scene'
 
@@ -36,7 +37,7 @@ uniform float sign;
 uniform sampler2D palette;
 flat out vec3 color;
 flat out float busy;
-flat out float least; // shade below which height is taken away in place of color
+flat out float isWide; // 1: shaded as it is, for straight ends
 flat out vec2 ends;
 flat out vec3 seam; // from, to, strength
 flat out vec2 rows;
@@ -50,7 +51,7 @@ void main() {
   seam = vec3(x.y - pixel, x.y, isSeveral ? 0.0 : clamp(${SEAM_AREA} * (x.y - x.x) / pixel, 0.0, 0.5));
   rows.x = floor(lane.x + float(look.w) * lane.y + 0.5);
   rows.y = floor(lane.x + (float(look.w) + 1.0) * lane.y + 0.5) - pixel;
-  least = sign < 0.0 && (isSeveral || x.y - x.x < 2.0 * pixel) ? ${LEAST_SHADE} : 0.0;
+  isWide = isSeveral || x.y - x.x < 2.0 * pixel ? 0.0 : 1.0;
   float left = floor(ends.x);
   float right = ceil(ends.y);
   if (isMark) {
@@ -72,7 +73,7 @@ const FRAGMENT = `#version 300 es
 precision highp float;
 flat in vec3 color;
 flat in float busy;
-flat in float least;
+flat in float isWide;
 flat in vec2 ends;
 flat in vec3 seam;
 flat in vec2 rows;
@@ -82,6 +83,8 @@ uniform float strength;
 uniform float below; // strength of what the hits are drawn over
 uniform bool isHit;
 uniform bool isMark;
+uniform bool isSum;
+uniform sampler2D sums; // the covered share of each pixel: by all slices, by search results
 uniform float sign; // 1 to add, -1 to subtract
 uniform vec3 back;
 uniform vec3 highlight;
@@ -98,10 +101,17 @@ void main() {
   }
   float x = floor(gl_FragCoord.x);
   float covered = overlap(ends, x) * busy * (1.0 - seam.z * overlap(seam.xy, x));
+  if (isSum) {
+    float part = max(covered, isWide);
+    result = isHit ? vec4(0.0, part, 0.0, 0.0) : vec4(part, 0.0, 0.0, 0.0);
+    return;
+  }
   float y = size.y - gl_FragCoord.y;
-  if (covered < least) {
+  if (sign < 0.0) {
+    vec2 all = texelFetch(sums, ivec2(gl_FragCoord.xy), 0).rg;
+    float share = (isHit ? all.g : all.r) / ${LEAST_SHADE};
     float fromBottom = rows.y - y - 0.5;
-    covered = least * clamp(covered / least * (rows.y - rows.x) - fromBottom, 0.0, 1.0);
+    if (share > 0.0 && share < 1.0) covered *= clamp(share * (rows.y - rows.x) - fromBottom, 0.0, 1.0) / share;
   }
   vec3 change = strength * (color - back);
   if (isHit) {
@@ -112,8 +122,10 @@ void main() {
 }`
 
 const UNIFORMS = [
-  'toPixels', 'clip', 'size', 'lane', 'pixel', 'strength', 'below', 'isHit', 'isMark', 'sign', 'palette', 'highlight', 'back',
+  'toPixels', 'clip', 'size', 'lane', 'pixel', 'strength', 'below', 'isHit', 'isMark', 'isSum', 'sums', 'sign', 'palette', 'highlight',
+  'back',
 ] as const
+const SUMS_UNIT = 2
 const BYTES = 12
 
 interface GpuTile {
@@ -182,13 +194,14 @@ export class SliceProgram {
   readonly #program: WebGLProgram
   #uniforms = {} as Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>
   #isFinished = false
-  #isDark = true
   readonly #tiles = new Map<TrackTile, GpuTile>()
   readonly #quads: QuadIndices
+  readonly #sums: Target
 
   constructor(gl: WebGL2RenderingContext, quads: QuadIndices) {
     this.#gl = gl
     this.#quads = quads
+    this.#sums = new Target(gl, SUMS_UNIT)
     this.#program = startProgram(gl, VERTEX, FRAGMENT)
   }
 
@@ -200,12 +213,50 @@ export class SliceProgram {
     this.#tiles.delete(tile)
   }
 
-  begin(scene: Scene, highlight: Rgba, back: Rgba): void {
+  /** Draws all lanes of a scene; `clip` sets the scissor box of a cover, and is false when it is off screen. */
+  draw(scene: Scene, highlight: Rgba, back: Rgba, clip: (cover: Cover, lane: SceneLane) => boolean): void {
+    const gl = this.#gl
+    this.#begin(scene, highlight, back)
+    const isDark = back[0] + back[1] + back[2] < 1.5
+    const each = (draw: (gpu: GpuTile, lane: SceneLane, cover: Cover) => void) => {
+      for (const lane of scene.lanes) {
+        for (const cover of lane.covers) {
+          const gpu = this.#upload(cover.tile, scene)
+          if (gpu.count > 0 && clip(cover, lane)) draw(gpu, lane, cover)
+        }
+      }
+    }
+    gl.uniform1f(this.#uniforms.sign, isDark ? 1 : -1)
+    if (!isDark) {
+      this.#sums.begin()
+      gl.uniform1i(this.#uniforms.isSum, 1)
+      gl.uniform1i(this.#uniforms.sums, 0) // the program may not have what it draws into
+      gl.blendEquation(gl.FUNC_ADD)
+      each((gpu, lane, cover) => {
+        this.#place(scene, gpu, lane, cover)
+        this.#drawRows(scene, lane, cover.tile)
+      })
+      this.#sums.end()
+    }
+    gl.uniform1i(this.#uniforms.isSum, 0)
+    gl.uniform1i(this.#uniforms.sums, isDark ? 0 : SUMS_UNIT)
+    each((gpu, lane, cover) => {
+      this.#place(scene, gpu, lane, cover)
+      gl.blendEquation(isDark ? gl.FUNC_ADD : gl.FUNC_REVERSE_SUBTRACT)
+      this.drawn += this.#drawRows(scene, lane, cover.tile)
+      if (!gpu.hasMarks) return
+      gl.uniform1i(this.#uniforms.isMark, 1)
+      gl.blendEquation(isDark ? gl.MAX : gl.MIN)
+      this.#drawRows(scene, lane, cover.tile)
+    })
+    gl.blendEquation(gl.FUNC_ADD)
+  }
+
+  #begin(scene: Scene, highlight: Rgba, back: Rgba): void {
     const gl = this.#gl
     if (!this.#isFinished) this.#uniforms = finishProgram(gl, this.#program, UNIFORMS)
     this.#isFinished = true
     this.drawn = 0
-    this.#isDark = back[0] + back[1] + back[2] < 1.5
     gl.useProgram(this.#program)
     gl.blendFunc(gl.ONE, gl.ONE)
     gl.uniform2f(this.#uniforms.size, Math.round(scene.width * scene.ratio), Math.round(scene.height * scene.ratio))
@@ -213,18 +264,11 @@ export class SliceProgram {
     gl.uniform1i(this.#uniforms.palette, 0)
     gl.uniform3f(this.#uniforms.highlight, highlight[0], highlight[1], highlight[2])
     gl.uniform3f(this.#uniforms.back, back[0], back[1], back[2])
-    gl.uniform1f(this.#uniforms.sign, this.#isDark ? 1 : -1)
   }
 
-  end(): void {
-    this.#gl.blendEquation(this.#gl.FUNC_ADD)
-  }
-
-  /** Draws the part of a lane that a tile covers; the caller has set the scissor box. */
-  draw(scene: Scene, lane: SceneLane, { tile, span }: Cover): void {
+  /** Where a tile lies on the screen, and how its slices look. */
+  #place(scene: Scene, gpu: GpuTile, lane: SceneLane, { tile, span }: Cover): void {
     const gl = this.#gl
-    const gpu = this.#upload(tile, scene)
-    if (gpu.count === 0) return
     const scale = (scene.width * scene.ratio) / (scene.span.to - scene.span.from)
     const place = (time: number) => Math.max(-64, Math.min(scene.width * scene.ratio + 64, (time - scene.span.from) * scale))
     gl.bindVertexArray(gpu.vao)
@@ -235,12 +279,6 @@ export class SliceProgram {
     gl.uniform1f(this.#uniforms.below, lane.below)
     gl.uniform1i(this.#uniforms.isHit, lane.isHit ? 1 : 0)
     gl.uniform1i(this.#uniforms.isMark, 0)
-    gl.blendEquation(this.#isDark ? gl.FUNC_ADD : gl.FUNC_REVERSE_SUBTRACT)
-    this.drawn += this.#drawRows(scene, lane, tile)
-    if (!gpu.hasMarks) return
-    gl.uniform1i(this.#uniforms.isMark, 1)
-    gl.blendEquation(this.#isDark ? gl.MAX : gl.MIN)
-    this.#drawRows(scene, lane, tile)
   }
 
   /** Draws the visible part only, as tiles extend beyond the viewport; returns the number of slices. */
