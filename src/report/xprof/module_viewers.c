@@ -10,6 +10,7 @@
 
 #define NO_MODULES                                                                                 \
     "the profile has no HLO modules; JAX records them with its host tracer, kymo inspect --hlo"
+#define NEEDS_MODULES "SELECT 1 FROM HloModule WHERE file IS NOT NULL"
 
 static const struct hlo_instruction *maker(const struct hlo_module *module,
                                            const struct hlo_buffer *buffer)
@@ -137,6 +138,7 @@ const struct xprof_tool memory_viewer = {
     .name = "memory_viewer",
     .about = "memory that a module needs, and its buffers at the peak",
     .why = NO_MODULES,
+    .needs = NEEDS_MODULES,
     .options = TOOL_MODULE | TOOL_MEMORY_SPACE,
     .write = view_memory,
 };
@@ -232,6 +234,7 @@ const struct xprof_tool graph_viewer = {
     .about =
         "the operations of a module as a graph: a computation, or one operation and those near it",
     .why = NO_MODULES,
+    .needs = NEEDS_MODULES,
     .options = TOOL_MODULE | TOOL_OP,
     .write = view_graph,
 };
