@@ -116,6 +116,13 @@ static void write_memory(struct tool_run *run, const struct kept_module *kept,
     }
 }
 
+/* JSON of no module is an object without members. */
+static void write_nothing(struct tool_run *run)
+{
+    if (run->options->format == TOOL_JSON || run->options->format == TOOL_GVIZ)
+        output_text(run->out, "{}");
+}
+
 static bool view_memory(struct tool_run *run, bool *is_empty, struct error *err)
 {
     struct kept_module kept;
@@ -127,8 +134,8 @@ static bool view_memory(struct tool_run *run, bool *is_empty, struct error *err)
         if (ok)
             write_memory(run, &kept, &memory);
         hlo_memory_free(&memory);
-    } else if (ok && run->options->format == TOOL_GVIZ) {
-        output_text(run->out, "{}");
+    } else if (ok) {
+        write_nothing(run);
     }
     module_free(&kept);
     return ok;
@@ -225,6 +232,8 @@ static bool view_graph(struct tool_run *run, bool *is_empty, struct error *err)
     *is_empty = !is_there;
     if (ok && is_there)
         ok = write_graph(run, &kept, err);
+    else if (ok && run->options->format == TOOL_JSON)
+        write_nothing(run);
     module_free(&kept);
     return ok;
 }

@@ -40,7 +40,7 @@ async function send<T>(url: string, init: RequestInit, read: (response: Response
     response = await fetch(url, init)
     if (response.ok) return await read(response)
   } catch (failure) {
-    if (init.signal?.aborted) throw failure
+    if (init.signal?.aborted || failure instanceof SyntaxError) throw failure // given up, or not JSON
     if (!waits || attempt >= ATTEMPTS) throw new ApiError('The server is not responding. Is kymo still running?', 0)
     await connection.returned(init.signal)
     return send(url, init, read, waits, attempt + 1)
