@@ -25,6 +25,7 @@ static const struct route routes[] = {
     {"GET", "profiles/*/tables", SUBJECT_PROFILE, list_tables, 0, NULL},
     {"POST", "profiles/*/sql", SUBJECT_PROFILE, post_sql, MEDIUM_BODY, NULL},
     {"GET", "tools", NO_SUBJECT, list_tools, 0, NULL},
+    {"GET", "profiles/*/tools", SUBJECT_PROFILE, list_profile_tools, 0, NULL},
     {"GET", "profiles/*/tools/*", SUBJECT_PROFILE, get_tool, 0, NULL},
     {"GET", "figures", NO_SUBJECT, list_figures, 0, NULL},
     {"GET", "profiles/*/figures/*", SUBJECT_PROFILE, get_figures_query, 0, NULL},

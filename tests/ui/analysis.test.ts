@@ -228,6 +228,17 @@ test('the graph leads from an operation to its neighbors and into fusions; the m
   await page.getByRole('searchbox', { name: 'Find an instruction' }).fill('gemm_fusion_dot.131')
   await page.getByRole('list', { name: 'Instructions' }).getByRole('button', { name: 'gemm_fusion_dot.131', exact: true }).click()
   await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
+  // Enter takes the first match at once, without waiting for the list.
+  const search = page.getByRole('searchbox', { name: 'Find an instruction' })
+  await search.fill('wrapped_convert.25')
+  await search.press('Enter')
+  await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
+  await search.fill('no such thing')
+  await search.press('Enter')
+  await page.getByText('No instruction contains “no such thing”.').waitFor()
+  await search.fill('gemm_fusion_dot.131')
+  await search.press('Enter')
+  await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
   await drawn.filter({ hasText: 'wrapped_convert.25' }).first().press('Enter') // a neighbor, by the keyboard
   await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
   await page.getByRole('button', { name: 'Zoom in' }).click()
@@ -244,6 +255,21 @@ test('a page without data says what to capture', async () => {
   for (const name of ['inference_profile', 'megascale_stats', 'perf_counters', 'pod_viewer'] as Tool[]) {
     await tool(name)
     await main().getByText('Nothing to show.').waitFor()
+  }
+  await done()
+})
+
+test.each(['cpu', 'gpt', 'tpu', 'neuron'])('pages of %s without data are gray, with the reason', async (profile) => {
+  await open(`/profile/${profile}?tool=overview_page`)
+  const { tools } = await getJson<{ tools: ToolInfo[] }>(server, `/profiles/${profile}/tools`)
+  const color = (name: Tool) => nav().getByRole('button', { name: TOOL_TITLES[name], exact: true }).evaluate((one) => getComputedStyle(one).color)
+  const normal = await color('overview_page')
+  for (const { name, why, is_empty } of tools as (ToolInfo & { name: Tool })[]) {
+    await tool(name)
+    await expect.poll(() => main().getByText('Loading…').count()).toBe(0)
+    expect([name, (await main().getByText('Nothing to show.').count()) > 0]).toEqual([name, is_empty])
+    expect((await color(name)) !== normal).toBe(is_empty)
+    if (is_empty) expect(await nav().getByRole('button', { name: TOOL_TITLES[name], exact: true }).getAttribute('title')).toBe(`Nothing to show: ${why}.`)
   }
   await done()
 })

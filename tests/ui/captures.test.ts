@@ -1,5 +1,5 @@
 // Captures over the network, from the page of profiles.
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -82,6 +82,32 @@ test('a capture is asked for, and its profile opens when it is there', async () 
   expect(asked.length).toBe(1)
   const options = asked[0]!.toString('latin1')
   expect(options).toContain('\x10\x03\x18\x01\x20\x01\x28\x01') // host 3, device 1, Python 1, version 1
+})
+
+test('a capture that fails is captured again, not uploaded, and leaves nothing behind', async () => {
+  const free = createServer()
+  await new Promise<void>((done) => free.listen(0, '127.0.0.1', done))
+  const silent = (free.address() as AddressInfo).port
+  await new Promise<void>((done) => free.close(() => done()))
+  await open()
+  await dialog().getByLabel('Addresses').fill(`127.0.0.1:${silent}`)
+  await dialog().getByLabel('Profile name').fill('nothing')
+  await dialog().getByRole('button', { name: 'Capture', exact: true }).click()
+  await page.getByRole('heading', { name: 'The capture failed' }).waitFor()
+  expect(await page.getByRole('main').innerText()).not.toMatch(/upload/i)
+  expect(readdirSync(join(server.workspace, 'uploads'))).toEqual(['.lock'])
+  await page.getByRole('link', { name: 'Back to profiles' }).click()
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'nothing', exact: true }) })
+  await row.getByRole('button', { name: 'Capture failed' }).click()
+  await expectAccessible(page)
+  // The program is there now, so the same capture succeeds.
+  const late = createServer()
+  late.on('stream', (stream) => profiler.emit('stream', stream))
+  await new Promise<void>((done) => late.listen(silent, '127.0.0.1', done))
+  await page.getByRole('button', { name: 'Capture again' }).click()
+  await row.getByText('Ready', { exact: true }).waitFor()
+  await expect.poll(() => readdirSync(join(server.workspace, 'uploads'))).toEqual(['.lock'])
+  late.close()
 })
 
 test('wrong addresses and options are said in the dialog, and what was entered is there again', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { formatNs } from '../../ui/src/model/time'
 import { CAPTURES, closePages, DATA, expectAccessible, launch, openPage, ROOT, Server } from './fixtures'
 
 const REFUSED = /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED/
@@ -52,6 +53,15 @@ test('a row shows the profile as the server reports it', async () => {
   expect(text).toContain(entry.events.toLocaleString('en-US'))
   expect(text).toContain('705.5 ms')
   expect(text).toMatch(/just now|ago/)
+  const summary = (await api('/profiles/matmul/summary')) as { steps: { period_ns: { p50: number } }; devices: { model: string }[]; findings: { title: string }[] }
+  expect(await row('matmul').locator('.device').innerText()).toBe(summary.devices[0]!.model)
+  expect(await row('matmul').locator('.step').innerText()).toBe(formatNs(summary.steps.period_ns.p50))
+  expect(await row('matmul').locator('.finding').innerText()).toBe(summary.findings[0]!.title)
+  expect(await row('matmul').locator('.finding').getAttribute('title')).toMatch(/: 652\.5 ms, 96\.7 % of the capture$/)
+  for (const unknown of ['.device', '.step']) {
+    expect(await row('neuron').locator(unknown).innerText()).toBe('')
+    expect(await row('neuron').locator(unknown).getAttribute('title')).toBe('not recorded')
+  }
   expect(await row('cpu').textContent()).toContain('PyTorch (Kineto)')
   expect(await row('neuron').textContent()).toContain('Neuron Explorer')
   expect(await row('neuron').locator('.created').getAttribute('title')).toMatch(/\d{4}.*\d\d:\d\d/)
@@ -204,6 +214,37 @@ test('a profile opened while the server is down loads when it is back', async ()
   await expectAccessible(page)
   server = await Server.over(workspace, ['--port', port])
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
+})
+
+test('panels whose requests met a stopped server continue when it is back', async () => {
+  page = await openPage(browser, `${server.url}/profile/matmul?tab=kernels`, { allow: REFUSED })
+  await page.getByRole('grid', { name: 'Kernels' }).waitFor()
+  const port = new URL(server.url).port
+  const workspace = server.workspace
+  await server.stop(true)
+  await page.getByRole('tab', { name: 'SQL' }).click()
+  await page.getByRole('tab', { name: 'Steps' }).click()
+  await page.getByRole('alert').filter({ hasText: 'not responding' }).waitFor()
+  await page.getByRole('button', { name: 'Analysis', exact: true }).click()
+  await expectAccessible(page)
+  server = await Server.over(workspace, ['--port', port])
+  await page.getByRole('region', { name: 'Overview of the profile' }).getByText('NVIDIA H200').waitFor()
+  await page.getByRole('button', { name: 'Timeline', exact: true }).click()
+  await page.getByRole('grid', { name: 'Steps' }).waitFor()
+  await page.getByRole('tab', { name: 'SQL' }).click()
+  await page.getByRole('textbox', { name: 'Query' }).waitFor()
+  expect(await page.getByRole('alert').count()).toBe(0)
+})
+
+test('a page asks for the tables of its profile once', async () => {
+  page = await openPage(browser, 'about:blank')
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await page.goto(`${server.url}/profile/matmul?tab=summary`)
+  await page.getByRole('list', { name: 'Top kernels' }).waitFor()
+  await page.getByRole('tab', { name: 'SQL' }).click()
+  await page.getByRole('button', { name: 'Columns of Track', exact: true }).waitFor()
+  expect(asked.filter((path) => path.endsWith('/tables'))).toEqual(['/api/v1/profiles/matmul/tables'])
 })
 
 test('processing shows progress; the list is polled until it is ready, but not while the page is hidden', async () => {

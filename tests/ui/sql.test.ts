@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { closePages, launch, openPage, Server } from './fixtures'
+import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 import { ask, cells, grid } from './tab-helpers'
 
 let server: Server
@@ -23,6 +23,14 @@ const open = async (address: string, options: Parameters<typeof openPage>[2] = {
   return page
 }
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Query' })
+const typed = async (page: Page) => (await editor(page).locator('.cm-line').allTextContents()).join('\n')
+
+/** Puts the cursor between the characters of a query of one line. */
+async function moveTo(page: Page, position: number) {
+  await editor(page).focus()
+  await page.keyboard.press('Control+Home')
+  for (let i = 0; i < position; i++) await page.keyboard.press('ArrowRight')
+}
 
 describe('the console', () => {
   test('runs a query with Ctrl+Enter, keeps it in the URL, and runs it again on reload', async () => {
@@ -36,7 +44,7 @@ describe('the console', () => {
     await page.getByText(/^in [\d.]+ m?s$/).waitFor()
     await page.reload()
     expect(await cells(page, 'Result')).toEqual(rows)
-    expect(await editor(page).inputValue()).toBe(query)
+    await expect.poll(() => typed(page)).toBe(query)
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })
@@ -53,7 +61,7 @@ describe('the console', () => {
     await history.waitFor()
     expect((await history.locator('option').allInnerTexts()).slice(1)).toEqual(['SELECT 1 AS a', 'SELECT 2 AS b'])
     await history.selectOption('SELECT 2 AS b')
-    expect(await editor(page).inputValue()).toBe('SELECT 2 AS b')
+    expect(await typed(page)).toBe('SELECT 2 AS b')
     await page.getByRole('button', { name: 'Clear history' }).click()
     expect(await history.isDisabled()).toBe(true)
     expect(page.consoleErrors).toEqual([])
@@ -91,16 +99,76 @@ describe('the console', () => {
     const page = await open('/profile/gpt?tab=sql')
     const list = page.getByRole('complementary', { name: 'Tables and columns' })
     await editor(page).fill('SELECT  FROM ')
-    await editor(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(13, 13))
+    await moveTo(page, 13)
     await list.getByRole('button', { name: 'Step', exact: true }).click()
-    expect(await editor(page).inputValue()).toBe('SELECT  FROM Step')
-    await editor(page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(7, 7))
+    expect(await typed(page)).toBe('SELECT  FROM Step')
+    await moveTo(page, 7)
     await list.getByRole('button', { name: 'Columns of Step', exact: true }).click()
     await list.getByText('Step number set by the program.').waitFor()
     await list.getByRole('list', { name: 'Columns of Step', exact: true }).getByRole('button', { name: /^number/ }).click()
-    expect(await editor(page).inputValue()).toBe('SELECT number FROM Step')
+    expect(await typed(page)).toBe('SELECT number FROM Step')
     await list.getByRole('searchbox').fill('occupancy_perc')
     await list.getByRole('button', { name: /^occupancy_percent/ }).waitFor()
+    expect(page.consoleErrors).toEqual([])
+    await page.close()
+  })
+
+  test.each(['dark', 'light'] as const)('highlights, and completes columns, tables and functions by keys, in the %s theme', async (theme) => {
+    const page = await open('/profile/gpt?tab=sql', { theme })
+    const list = page.getByRole('listbox', { name: 'Completions' })
+    const first = () => list.getByRole('option').first().innerText()
+    await page.getByRole('button', { name: 'Columns of GpuKernel', exact: true }).waitFor() // what it completes is there
+    await editor(page).fill("SELECT k.occupancy_perc FROM GpuKernel k WHERE name = 'a'")
+    await moveTo(page, 23)
+    await page.keyboard.press('Control+Space')
+    await list.waitFor()
+    expect(await first()).toMatch(/^occupancy_percent/)
+    await expectAccessible(page, theme)
+    await page.keyboard.press('Tab')
+    expect(await typed(page)).toBe("SELECT k.occupancy_percent FROM GpuKernel k WHERE name = 'a'")
+    expect(await list.count()).toBe(0)
+    const colors = await editor(page).locator('.cm-line span').evaluateAll((all) => all.map((one) => [one.textContent, getComputedStyle(one).color]))
+    const colorOf = (text: string) => colors.find(([word]) => word === text)?.[1]
+    expect(colorOf('SELECT')).toBe(colorOf('WHERE'))
+    expect(new Set([colorOf('SELECT'), colorOf("'a'"), await editor(page).evaluate((one) => getComputedStyle(one).color)]).size).toBe(3)
+    await editor(page).fill('SELECT medi')
+    await page.keyboard.press('Control+Space')
+    await list.waitFor()
+    await page.keyboard.press('Escape')
+    await list.waitFor({ state: 'detached' })
+    expect(new URL(page.url()).searchParams.get('tab')).toBe('sql')
+    await page.keyboard.press('Control+Space')
+    await expect.poll(first).toMatch(/^median/)
+    await page.waitForTimeout(120) // the editor takes a key for one of typing, not of choosing, right after the list opens
+    await page.keyboard.press('Enter')
+    expect(await typed(page)).toBe('SELECT median')
+    await editor(page).fill('FROM ')
+    await page.keyboard.press('End')
+    await page.keyboard.type('Ste')
+    await expect.poll(first).toMatch(/^Step/)
+    await page.keyboard.press('Control+Enter')
+    expect(page.consoleErrors).toEqual([])
+    await page.close()
+  })
+
+  test('draws a chart of the result, which the address keeps', async () => {
+    const sql = encodeURIComponent('SELECT number, duration_ns / 1e6 AS ms, id * 1.0 AS other FROM Step ORDER BY number')
+    const page = await open(`/profile/gpt?tab=sql&sql=${sql}`)
+    await page.getByRole('combobox', { name: 'Chart' }).selectOption('bars')
+    await page.getByRole('combobox', { name: 'Along the axis' }).selectOption('number')
+    await page.getByRole('checkbox', { name: 'other' }).uncheck().catch(() => {})
+    await page.getByRole('checkbox', { name: 'ms' }).check()
+    await page.getByRole('img', { name: /ms.* by number/ }).waitFor()
+    await page.getByRole('combobox', { name: 'Chart' }).selectOption('lines')
+    await expect.poll(() => new URL(page.url()).searchParams.get('grids')).toContain('lines')
+    await page.reload()
+    const [[number, ms]] = (await ask(server, 'gpt', 'SELECT number, duration_ns / 1e6 FROM Step ORDER BY number LIMIT 1')) as [[number, number]]
+    const row = page.getByRole('slider', { name: 'Row', exact: true })
+    await row.focus()
+    await page.keyboard.press('Home')
+    expect(await row.getAttribute('aria-valuetext')).toContain(`${number}: `)
+    expect(await row.getAttribute('aria-valuetext')).toContain(`ms ${ms.toLocaleString('en-US', { maximumSignificantDigits: 4 })}`)
+    await expectAccessible(page)
     expect(page.consoleErrors).toEqual([])
     await page.close()
   })

@@ -328,6 +328,58 @@ test('events are selected by keys: the first, then adjacent ones', async () => {
   await close(page)
 })
 
+test('the keys walk to neighbors outside the view, which follows at the same zoom', async () => {
+  const stream = await gpt.track(/^Stream #14/)
+  const row = (await gpt.items(stream.id, 27_200_000_000, 27_260_000_000)).filter((item) => item.row === 0)
+  const at = row.findIndex((item) => item.id === 36)
+  const { start, end } = row[at]!
+  const page = await open(`gpt?span=${start - 1000}-${end + 1000}&event=s36`)
+  await page.getByTestId('selected').waitFor()
+  for (const step of [at + 1, at + 2]) {
+    await page.keyboard.press('.')
+    await expect.poll(() => parameter(page, 'event')).toBe(`s${row[step]!.id}`)
+    await page.getByTestId('selected').waitFor()
+    await expect.poll(async () => (await spanOf(page)).from).toBeLessThan(row[step]!.end)
+    const span = await spanOf(page)
+    expect(span.to).toBeGreaterThan(row[step]!.start)
+    expect(Math.abs(span.to - span.from - (end - start + 2000))).toBeLessThan(2)
+  }
+  await page.goBack()
+  await page.goBack()
+  await expect.poll(() => parameter(page, 'event')).toBe('s36')
+  await expect.poll(async () => Math.round((await spanOf(page)).from)).toBe(start - 1000)
+  await close(page)
+})
+
+test('Back restores the selected event and the zoom, also while the view still moves', async () => {
+  const page = await open(`gpt?${NEAR}&event=s36`)
+  await page.getByTestId('selected').waitFor()
+  const before = await spanOf(page)
+  await page.keyboard.press('0')
+  await expect.poll(async () => (await spanOf(page)).from).toBeLessThan(before.from)
+  await page.keyboard.press('Escape')
+  await expect.poll(() => parameter(page, 'event')).toBeNull()
+  await page.goBack()
+  await expect.poll(() => parameter(page, 'event')).toBe('s36')
+  // The animation that a key begins does not go on in what Back restores.
+  await page.evaluate(() => {
+    for (let i = 0; i < 3; i++) window.dispatchEvent(new KeyboardEvent('keydown', { key: 'w' }))
+    history.back()
+  })
+  await expect.poll(() => spanOf(page)).toEqual(before)
+  await complete(page)
+  expect(await spanOf(page)).toEqual(before)
+  await page.getByTestId('selected').waitFor()
+  // The same from another page of the program.
+  await page.getByRole('link', { name: 'All profiles' }).click()
+  await page.waitForSelector('tbody a.name')
+  await page.goBack()
+  await page.getByTestId('selected').waitFor()
+  expect(await spanOf(page)).toEqual(before)
+  expect(parameter(page, 'event')).toBe('s36')
+  await close(page)
+})
+
 test('following an arrow expands a collapsed track', async () => {
   const page = await open('gpt?span=25800000000-27400000000&event=s36&collapsed=5')
   const arrow = page.getByTestId('arrow-cause')

@@ -14,6 +14,8 @@ struct table_schema;
 typedef ARRAY(char *) run_names;
 bool fleet_runs(const char *dataset, run_names *names, struct error *err);
 void run_names_free(run_names *names);
+/* When ranks were last added to a run or removed, as Unix time; 0 if there is no such run. */
+int64_t fleet_run_changed_ms(const char *dataset, const char *run);
 
 /* What a path such as runs/night or runs names: the run behind the longest part that is a dataset,
  * or the only run of a dataset. */

@@ -33,6 +33,17 @@ bool fleet_runs(const char *dataset, run_names *names, struct error *err)
     return true;
 }
 
+int64_t fleet_run_changed_ms(const char *dataset, const char *run)
+{
+    char *escaped = hive_escape(run),
+         *path = path_format("%s/" RANK_TABLE "/run=%s", dataset, escaped);
+    struct stat status;
+    bool is_there = stat(path, &status) == 0;
+    mem_free(path);
+    mem_free(escaped);
+    return is_there ? (int64_t)status.st_mtim.tv_sec * 1000 : 0;
+}
+
 void run_names_free(run_names *names)
 {
     char **name;

@@ -39,5 +39,6 @@ const struct xprof_tool collective_stats = {
     .name = "collective_stats",
     .about = "collectives by operation, communicator and size: time, bandwidth",
     .why = "the capture has no collectives of a GPU: it is one of a single GPU, or without kernels",
+    .needs = xprof_sql_needs_collectives,
     TABLES_OF(tables),
 };

@@ -47,5 +47,6 @@ const struct xprof_tool kernel_stats = {
     .name = "kernel_stats",
     .about = "kernels of GPUs: family, launch configuration, occupancy, tensor cores, times",
     .why = "the capture has no kernels of a GPU",
+    .needs = "SELECT 1 FROM GpuKernel",
     TABLES_OF(kernel_tables),
 };

@@ -65,6 +65,7 @@ const struct xprof_tool memory_profile = {
     .about = "memory of the framework's allocators over time, and what is alive at the peak",
     .why = "the capture has no allocations: JAX and TensorFlow record them when their host tracer "
            "has level 2, PyTorch with profile_memory=True",
+    .needs = "SELECT 1 FROM MemoryAllocation",
     TABLES_OF(memory_tables),
     .document = xprof_sql_memory_document,
 };

@@ -10,6 +10,7 @@
 
 #define NO_MODULES                                                                                 \
     "the profile has no HLO modules; JAX records them with its host tracer, kymo inspect --hlo"
+#define NEEDS_MODULES "SELECT 1 FROM HloModule WHERE file IS NOT NULL"
 
 static const struct hlo_instruction *maker(const struct hlo_module *module,
                                            const struct hlo_buffer *buffer)
@@ -115,6 +116,13 @@ static void write_memory(struct tool_run *run, const struct kept_module *kept,
     }
 }
 
+/* JSON of no module is an object without members. */
+static void write_nothing(struct tool_run *run)
+{
+    if (run->options->format == TOOL_JSON || run->options->format == TOOL_GVIZ)
+        output_text(run->out, "{}");
+}
+
 static bool view_memory(struct tool_run *run, bool *is_empty, struct error *err)
 {
     struct kept_module kept;
@@ -126,8 +134,8 @@ static bool view_memory(struct tool_run *run, bool *is_empty, struct error *err)
         if (ok)
             write_memory(run, &kept, &memory);
         hlo_memory_free(&memory);
-    } else if (ok && run->options->format == TOOL_GVIZ) {
-        output_text(run->out, "{}");
+    } else if (ok) {
+        write_nothing(run);
     }
     module_free(&kept);
     return ok;
@@ -137,6 +145,7 @@ const struct xprof_tool memory_viewer = {
     .name = "memory_viewer",
     .about = "memory that a module needs, and its buffers at the peak",
     .why = NO_MODULES,
+    .needs = NEEDS_MODULES,
     .options = TOOL_MODULE | TOOL_MEMORY_SPACE,
     .write = view_memory,
 };
@@ -223,6 +232,8 @@ static bool view_graph(struct tool_run *run, bool *is_empty, struct error *err)
     *is_empty = !is_there;
     if (ok && is_there)
         ok = write_graph(run, &kept, err);
+    else if (ok && run->options->format == TOOL_JSON)
+        write_nothing(run);
     module_free(&kept);
     return ok;
 }
@@ -232,6 +243,7 @@ const struct xprof_tool graph_viewer = {
     .about =
         "the operations of a module as a graph: a computation, or one operation and those near it",
     .why = NO_MODULES,
+    .needs = NEEDS_MODULES,
     .options = TOOL_MODULE | TOOL_OP,
     .write = view_graph,
 };

@@ -440,6 +440,7 @@ const struct xprof_tool op_profile = {
     .name = "op_profile",
     .about = "a tree of where the time of devices goes, and how well it is used",
     .why = NO_OPERATIONS,
+    .needs = xprof_sql_needs_op_profile,
     TABLES_OF(tables),
     .options = TOOL_GROUP_BY,
     .write_document = write_tree,

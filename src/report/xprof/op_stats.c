@@ -68,6 +68,7 @@ const struct xprof_tool hlo_stats = {
     .name = "hlo_stats",
     .about = "HLO operations: times, rates, what bounds them",
     .why = NO_OPERATIONS,
+    .needs = NEEDS_OPERATIONS,
     TABLES_OF(hlo_tables),
 };
 
@@ -128,6 +129,7 @@ const struct xprof_tool framework_op_stats = {
     .name = "framework_op_stats",
     .about = "operations of JAX, TensorFlow or PyTorch, on devices and on the host",
     .why = "the capture has no operations",
+    .needs = xprof_sql_needs_framework_operations,
     TABLES_OF(framework_tables),
     .is_list = true,
 };

@@ -205,6 +205,7 @@ const struct xprof_tool input_pipeline_analyzer = {
     .name = "input_pipeline_analyzer",
     .about = "how long devices wait for input, and what the host does for it",
     .why = "the capture has no steps and no operations of an input pipeline",
+    .needs = xprof_sql_needs_input,
     TABLES_OF(input_tables),
     .is_list = true,
 };
@@ -239,6 +240,7 @@ const struct xprof_tool pod_viewer = {
     .about = "parts of each step, by device",
     .why = "the capture has no steps on a device: annotate them, in JAX with "
            "jax.profiler.StepTraceAnnotation",
+    .needs = "SELECT 1 FROM StepBreakdown b JOIN accelerator d ON d.id = b.device_id",
     TABLES_OF(pod_tables),
     .document = xprof_sql_pod_document,
 };

@@ -40,5 +40,6 @@ const struct xprof_tool perf_counters = {
     .about = "hardware counters of devices, also the PM samples of GPUs",
     .why = "the capture has no hardware counters of a device: kymo inspect "
            "--gpu-pm-sample-counters default records those of NVIDIA GPUs",
+    .needs = xprof_sql_needs_counters,
     TABLES_OF(counter_tables),
 };

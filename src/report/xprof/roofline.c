@@ -108,6 +108,7 @@ const struct xprof_tool roofline_model = {
     .name = "roofline_model",
     .about = "how near programs and operations come to the limits of their device",
     .why = NO_OPERATIONS,
+    .needs = NEEDS_OPERATIONS,
     TABLES_OF(tables),
     .is_list = true,
 };

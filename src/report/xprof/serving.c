@@ -40,6 +40,7 @@ const struct xprof_tool inference_profile = {
     .about = "latency of requests to a model server",
     .why = "Kymo does not read the requests of model servers; XProf shows those of TensorFlow "
            "Serving on TPUs",
+    .needs = "SELECT 1 WHERE false",
     TABLES_OF(inference_tables),
     .is_list = true,
 };
@@ -76,6 +77,7 @@ const struct xprof_tool megascale_stats = {
     .about = "collectives between slices of TPUs, over the data center's network",
     .why = "Kymo does not read transfers between slices of TPUs; kymo view shows collectives of "
            "GPUs and NeuronCores, kymo stats PROFILE nccl_sum those of NCCL",
+    .needs = "SELECT 1 WHERE false",
     TABLES_OF(megascale_tables),
     .is_list = true,
 };

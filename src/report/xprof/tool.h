@@ -51,6 +51,9 @@ struct tool_run {
 struct xprof_tool {
     const char *name, *about;
     const char *why; /* there may be nothing to show */
+    /* A query without rows if there is nothing to show. It reads only the beginning of a table, or
+     * small ones, so it may have a row where the tool has none. NULL: there always is something. */
+    const char *needs;
     const struct tool_table *tables;
     size_t table_count;
     bool is_list;     /* a list of tables for XProf, not one */
@@ -69,6 +72,7 @@ struct xprof_tool {
 #define NO_OPERATIONS                                                                              \
     "the profile has no operations of a device; if an earlier version of kymo made it, "           \
     "`kymo view CAPTURE --force` adds them"
+#define NEEDS_OPERATIONS                 "SELECT 1 FROM op WHERE occurrences > 0"
 #define TABLES_OF(list)                  .tables = (list), .table_count = sizeof(list) / sizeof *(list)
 #define NUMBER(id, label, forms, digits) {id, label, CELL_NUMBER, forms, digits, false, NULL, NULL}
 #define STRING(id, label, forms)         {id, label, CELL_TEXT, forms, 0, false, NULL, NULL}

@@ -63,6 +63,10 @@ const char *tool_about(const struct xprof_tool *tool);
 /* Why there may be nothing to show, and what to capture then; may be NULL. */
 const char *tool_why(const struct xprof_tool *tool);
 
+/* Which tools are known to have nothing to show, from a profile's small tables: in the order of
+ * xprof_tools. */
+bool tools_find_empty(struct sql_connection *connection, bool *are_empty, struct error *err);
+
 /* Whether it heeds an option. */
 enum tool_option { TOOL_GROUP_BY = 1, TOOL_MODULE = 2, TOOL_OP = 4, TOOL_MEMORY_SPACE = 8 };
 bool tool_heeds(const struct xprof_tool *tool, enum tool_option option);

@@ -26,6 +26,7 @@ struct event_details {
     const char *table;         /* SystemProfileEvents or HloRun */
     uint64_t id;
     int64_t track, start_ps, end_ps;
+    uint32_t row; /* that it is drawn in, or TIMELINE_NONE */
     bool ok;
 };
 
@@ -250,7 +251,7 @@ static uint32_t find_row(struct timeline *timeline, uint32_t track, uint64_t id,
     return found;
 }
 
-static void put_row(struct event_details *details, uint64_t id, int64_t track, int64_t start_ps)
+static uint32_t put_row(struct event_details *details, uint64_t id, int64_t track, int64_t start_ps)
 {
     uint32_t row = TIMELINE_NONE;
     if (details->timeline && track >= 0 && track < timeline_track_count(details->timeline))
@@ -260,6 +261,7 @@ static void put_row(struct event_details *details, uint64_t id, int64_t track, i
         json_null(&details->json);
     else
         json_uint(&details->json, row);
+    return row;
 }
 
 static void put_position(struct event_details *details, const struct sql_result *result)
@@ -274,7 +276,7 @@ static void put_position(struct event_details *details, const struct sql_result 
     details->start_ps = sql_integer(result, 0, first + 2);
     details->end_ps = sql_integer(result, 0, first + 3);
     json_put_int(&details->json, "track", details->track);
-    put_row(details, details->id, details->track, details->start_ps);
+    details->row = put_row(details, details->id, details->track, details->start_ps);
     json_put_text(&details->json, "start", sql_value(result, 0, first + 2));
     json_put_text(&details->json, "end", sql_value(result, 0, first + 3));
 }
@@ -453,10 +455,12 @@ static void add_parts(struct event_details *details, const struct related_ids *i
 static void add_family(struct event_details *details)
 {
     struct timeline *timeline = details->timeline;
-    if (details->ok && timeline && details->track >= 0 &&
-        details->track < timeline_track_count(timeline))
-        put_family(&details->json, timeline, (uint32_t)details->track, details->id,
-                   details->start_ps, details->end_ps);
+    uint32_t track = (uint32_t)details->track;
+    if (!details->ok || !timeline || details->track < 0 ||
+        details->track >= timeline_track_count(timeline))
+        return;
+    put_neighbors(&details->json, timeline, track, details->row, details->id, details->start_ps);
+    put_family(&details->json, timeline, track, details->id, details->start_ps, details->end_ps);
 }
 
 /* The event table whose ids the given table uses, or NULL. */

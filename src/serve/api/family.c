@@ -68,6 +68,29 @@ static void put_event(struct json *json, const struct timeline *timeline, uint32
     json_close(json, '}');
 }
 
+static void put_event_or_null(struct json *json, const char *key, const struct timeline *timeline,
+                              uint32_t track, const struct timeline_event *event)
+{
+    json_key(json, key);
+    if (event)
+        put_event(json, timeline, track, event);
+    else
+        json_null(json);
+}
+
+void put_neighbors(struct json *json, struct timeline *timeline, uint32_t track, uint32_t row,
+                   uint64_t id, int64_t start_ps)
+{
+    struct timeline_neighbors found = {0};
+    struct error ignored;
+    if (row != TIMELINE_NONE && !timeline_track_at(timeline, track)->is_counter &&
+        !timeline_neighbors(timeline, track, row, id, start_ps, &found, &ignored))
+        found = (struct timeline_neighbors){0};
+    put_event_or_null(json, "previous", timeline, track,
+                      found.has_previous ? &found.previous : NULL);
+    put_event_or_null(json, "next", timeline, track, found.has_next ? &found.next : NULL);
+}
+
 /* One walk over the time of the event finds its parent, children and self time. If the timeline
  * cannot be read, the keys are null or empty: the rest of the reply is still useful. */
 void put_family(struct json *json, struct timeline *timeline, uint32_t track, uint64_t id,
@@ -87,11 +110,8 @@ void put_family(struct json *json, struct timeline *timeline, uint32_t track, ui
         json_key(json, "self");
         json_null(json);
     }
-    json_key(json, "parent");
-    if (family.parent == SIZE_MAX)
-        json_null(json);
-    else
-        put_event(json, timeline, track, &family.around.items[family.parent]);
+    put_event_or_null(json, "parent", timeline, track,
+                      family.parent == SIZE_MAX ? NULL : &family.around.items[family.parent]);
     json_put_uint(json, "child_count", family.child_count);
     json_key(json, "children");
     json_open(json, '[');

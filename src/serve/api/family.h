@@ -9,6 +9,10 @@
 /* Writes the keys self, parent, child_count and children of an event in the timeline. */
 void put_family(struct json *json, struct timeline *timeline, uint32_t track, uint64_t id,
                 int64_t start_ps, int64_t end_ps);
+/* Writes the keys previous and next: its neighbors in the row that it is drawn in, which may be
+ * TIMELINE_NONE. */
+void put_neighbors(struct json *json, struct timeline *timeline, uint32_t track, uint32_t row,
+                   uint64_t id, int64_t start_ps);
 
 /* Start and duration in picoseconds; runs have no sub-nanosecond fractions. */
 const char *event_start_sql(bool is_run);

@@ -10,6 +10,8 @@
 
 /* About the number of a track that the profile does not have. */
 #define UNKNOWN_TRACK "track %u not found"
+/* Writes the key created of an entry of a list. */
+void put_created(struct json *json, int64_t unix_ms);
 
 /* Of routes.c. */
 extern const struct router router;
@@ -21,7 +23,7 @@ handler get_tracks, post_timeline;
 handler get_event, get_search, post_selection, post_flame;
 handler list_markers, get_markers, put_markers, delete_markers;
 handler list_tables, post_sql, search_database;
-handler list_tools, get_tool;
+handler list_tools, list_profile_tools, get_tool;
 handler list_figures, get_figures_query;
 handler get_diff;
 handler list_fleet_runs, get_fleet_run, get_fleet_report, get_fleet_lanes, get_fleet_heatmap,

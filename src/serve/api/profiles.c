@@ -20,25 +20,50 @@ static void put_text_or_null(struct json *json, const char *key, const char *tex
         json_null(json);
 }
 
-static void put_entry(struct json *json, const struct profile_entry *entry)
+void put_created(struct json *json, int64_t unix_ms)
 {
     char created[32] = "";
-    time_t seconds = (time_t)(entry->created_ms / 1000);
+    time_t seconds = (time_t)(unix_ms / 1000);
     struct tm parts;
     gmtime_r(&seconds, &parts);
     strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    json_put_text(json, "created", text_of(created));
+}
+
+static void put_raw_or_null(struct json *json, const char *key, const char *text)
+{
+    json_key(json, key);
+    if (text)
+        json_raw(json, text_of(text));
+    else
+        json_null(json);
+}
+
+static void put_figures(struct json *json, const struct list_figures *figures)
+{
+    json_put_uint(json, "events", figures->events);
+    json_put_double(json, "duration_ns", (double)figures->duration_ps / 1e3);
+    put_text_or_null(json, "format", figures->format);
+    put_text_or_null(json, "device_model", figures->model);
+    json_put_uint(json, "device_count", figures->devices);
+    put_raw_or_null(json, "step_p50_ns", figures->step_ns);
+    put_raw_or_null(json, "finding", figures->finding);
+    put_text_or_null(json, "dropped_warning", figures->dropped);
+}
+
+static void put_entry(struct json *json, const struct profile_entry *entry)
+{
     json_open(json, '{');
     json_put_text(json, "name", text_of(entry->name));
     put_text_or_null(json, "id", entry->id[0] ? entry->id : NULL);
     json_put_text(json, "status", text_of(entry->status));
     json_put_uint(json, "percent", entry->percent);
     put_text_or_null(json, "reason", entry->reason);
-    json_put_text(json, "created", text_of(created));
+    put_created(json, entry->created_ms);
     json_put_uint(json, "bytes", entry->bytes);
-    json_put_uint(json, "events", entry->events);
-    json_put_double(json, "duration_ns", (double)entry->duration_ps / 1e3);
-    put_text_or_null(json, "format", entry->format);
-    put_text_or_null(json, "dropped_warning", entry->dropped);
+    put_figures(json, &entry->figures);
+    json_key(json, "is_capture");
+    json_bool(json, entry->is_capture);
     json_key(json, "favorite");
     json_bool(json, entry->is_favorite);
     json_close(json, '}');

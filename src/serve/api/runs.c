@@ -27,6 +27,7 @@ void list_fleet_runs(struct request *request, struct reply *reply)
                 json_open(&json, '{');
                 json_put_text(&json, "dataset", text_of(*dataset));
                 json_put_text(&json, "run", text_of(*run));
+                put_created(&json, fleet_run_changed_ms(path, *run));
                 json_close(&json, '}');
             }
             run_names_free(&names);

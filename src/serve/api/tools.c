@@ -1,5 +1,6 @@
 /*
- * GET tools: the list, and one of them as JSON, CSV, text or as XProf's server answers.
+ * GET tools: the list, also of a profile, and one of them as JSON, CSV, text or as XProf's server
+ * answers.
  */
 #include "report/xprof/tools.h"
 #include "serve/api/handlers.h"
@@ -14,28 +15,57 @@ static const struct {
 };
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
-void list_tools(struct request *request, struct reply *reply)
+/* `is_empty` is NULL, and left out, where no profile is asked about. */
+static void put_tool(struct json *json, const struct xprof_tool *tool, const bool *is_empty)
+{
+    const char *why = tool_why(tool);
+    json_open(json, '{');
+    json_put_text(json, "name", text_of(tool_name(tool)));
+    json_put_text(json, "about", text_of(tool_about(tool)));
+    json_put_text(json, "why", text_of(why ? why : ""));
+    if (is_empty) {
+        json_key(json, "is_empty");
+        json_bool(json, *is_empty);
+    }
+    json_key(json, "tables");
+    json_open(json, '[');
+    for (size_t table = 0; tool_table(tool, table); table++)
+        json_text(json, text_of(tool_table(tool, table)));
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void put_tools(struct reply *reply, const bool *are_empty)
 {
     struct json json = reply_json(reply);
-    (void)request;
     json_open(&json, '{');
     json_key(&json, "tools");
     json_open(&json, '[');
-    for (size_t i = 0; i < xprof_tool_count; i++) {
-        json_open(&json, '{');
-        json_put_text(&json, "name", text_of(tool_name(xprof_tools[i])));
-        json_put_text(&json, "about", text_of(tool_about(xprof_tools[i])));
-        const char *why = tool_why(xprof_tools[i]);
-        json_put_text(&json, "why", text_of(why ? why : ""));
-        json_key(&json, "tables");
-        json_open(&json, '[');
-        for (size_t table = 0; tool_table(xprof_tools[i], table); table++)
-            json_text(&json, text_of(tool_table(xprof_tools[i], table)));
-        json_close(&json, ']');
-        json_close(&json, '}');
-    }
+    for (size_t i = 0; i < xprof_tool_count; i++)
+        put_tool(&json, xprof_tools[i], are_empty ? &are_empty[i] : NULL);
     json_close(&json, ']');
     json_close(&json, '}');
+}
+
+void list_tools(struct request *request, struct reply *reply)
+{
+    (void)request;
+    put_tools(reply, NULL);
+}
+
+void list_profile_tools(struct request *request, struct reply *reply)
+{
+    struct profile_query query;
+    struct error err;
+    if (!profile_query_begin(&query, request->subject->opened, request, QUERY_SEARCH, reply))
+        return;
+    bool *are_empty = mem_zeroed(xprof_tool_count, sizeof *are_empty);
+    if (tools_find_empty(query.connection, are_empty, &err))
+        put_tools(reply, are_empty);
+    else
+        profile_query_failed(&query, reply, &err);
+    mem_free(are_empty);
+    profile_query_end(&query);
 }
 
 static bool read_format(const struct request *request, struct reply *reply,

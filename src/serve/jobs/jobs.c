@@ -6,6 +6,7 @@
 
 #include "serve/http/access.h"
 #include "serve/jobs/children.h"
+#include "serve/jobs/job_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +18,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { ID_SIZE = 32 };
-#define JOB_FILE "job.json"
 
 struct running_job {
     char *id;
@@ -40,94 +38,12 @@ struct jobs {
     pthread_cond_t woken;
     bool is_woken, is_stopping;
     ARRAY(struct running_job) running;
+    job_list failed_captures; /* got nothing, so there is nothing to store: known until the end */
 };
-
-static const char *const state_names[] = {"receiving", "queued", "processing", "failed"};
-
-static bool is_id(const char *id)
-{
-    return strlen(id) == ID_SIZE && strspn(id, "0123456789abcdef") == ID_SIZE;
-}
 
 char *job_folder(struct jobs *jobs, const char *id)
 {
     return path_format("%s/%s", jobs->folder, id);
-}
-
-static char *job_path(struct jobs *jobs, const char *id)
-{
-    return path_format("%s/%s/" JOB_FILE, jobs->folder, id);
-}
-
-void job_free(struct job *job)
-{
-    mem_free(job->id);
-    mem_free(job->name);
-    mem_free(job->source);
-    mem_free(job->addresses);
-    mem_free(job->settings);
-    mem_free(job->reason);
-    *job = (struct job){0};
-}
-
-void jobs_free(job_list *list)
-{
-    struct job *job;
-    array_each (job, list)
-        job_free(job);
-    array_free(list);
-}
-
-static char *value_text(const struct json_value *value)
-{
-    char *text = mem_alloc(value->text.size + 1);
-    text[json_unescape(value->text, text)] = '\0';
-    return text;
-}
-
-static void read_field(struct job *job, struct text key, const struct json_value *value)
-{
-    char **text = text_equal(key, TEXT("name"))        ? &job->name
-                  : text_equal(key, TEXT("source"))    ? &job->source
-                  : text_equal(key, TEXT("addresses")) ? &job->addresses
-                  : text_equal(key, TEXT("settings"))  ? &job->settings
-                  : text_equal(key, TEXT("reason"))    ? &job->reason
-                                                       : NULL;
-    if (text && value->kind == JSON_STRING && !*text)
-        *text = value_text(value);
-    else if (text_equal(key, TEXT("force")))
-        job->force = value->kind == JSON_TRUE;
-    else if (text_equal(key, TEXT("created_ms")))
-        job->created_ms = strtoll(value->text.data, NULL, 10);
-    else if (text_equal(key, TEXT("duration_ms")))
-        job->duration_ms = strtoull(value->text.data, NULL, 10);
-    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
-        if (text_equal(key, TEXT("state")) && text_equal(value->text, text_of(state_names[i])))
-            job->state = (enum job_state)i;
-}
-
-/* Reads job.json, which does not tell whether the job is running. */
-static bool read_job(struct jobs *jobs, const char *id, struct job *job)
-{
-    size_t size;
-    *job = (struct job){0};
-    if (!is_id(id))
-        return false;
-    char *path = job_path(jobs, id), *content = file_content(path, JOB_FILE_BYTES, &size);
-    mem_free(path);
-    if (!content)
-        return false;
-    struct json_reader in = json_read((struct text){content, size});
-    struct json_value key, value;
-    for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}'))
-        if (json_read_key(&in, &key) && json_read_value(&in, &value))
-            read_field(job, key.text, &value);
-    mem_free(content);
-    job->id = mem_copy_text(id, strlen(id));
-    if (!in.problem && job->name)
-        return true;
-    job_free(job);
-    return false;
 }
 
 static struct running_job *find_running(struct jobs *jobs, const char *id)
@@ -139,10 +55,32 @@ static struct running_job *find_running(struct jobs *jobs, const char *id)
     return NULL;
 }
 
+static struct job *find_failed_capture(struct jobs *jobs, const char *id)
+{
+    struct job *job;
+    array_each (job, &jobs->failed_captures)
+        if (strcmp(job->id, id) == 0)
+            return job;
+    return NULL;
+}
+
+static bool drop_failed_capture(struct jobs *jobs, const char *id)
+{
+    struct job *job = find_failed_capture(jobs, id);
+    if (!job)
+        return false;
+    job_free(job);
+    *job = jobs->failed_captures.items[--jobs->failed_captures.count];
+    return true;
+}
+
 bool job_load(struct jobs *jobs, const char *id, struct job *job)
 {
     pthread_mutex_lock(&jobs->lock);
-    bool is_there = read_job(jobs, id, job);
+    const struct job *failed = find_failed_capture(jobs, id);
+    if (failed)
+        *job = job_copy(failed);
+    bool is_there = failed || job_read(jobs->folder, id, job);
     const struct running_job *running = is_there ? find_running(jobs, id) : NULL;
     if (running) {
         job->state = JOB_PROCESSING;
@@ -166,6 +104,15 @@ static int oldest_first(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
+static bool has_job(const job_list *list, const char *id)
+{
+    const struct job *job;
+    array_each (job, list)
+        if (strcmp(job->id, id) == 0)
+            return true;
+    return false;
+}
+
 job_list jobs_list(struct jobs *jobs)
 {
     job_list list = {0};
@@ -177,50 +124,25 @@ job_list jobs_list(struct jobs *jobs)
             *array_push(&list) = job;
     if (stream)
         closedir(stream);
+    pthread_mutex_lock(&jobs->lock);
+    const struct job *failed;
+    array_each (failed, &jobs->failed_captures)
+        if (!has_job(&list, failed->id)) /* it may have failed meanwhile */
+            *array_push(&list) = job_copy(failed);
+    pthread_mutex_unlock(&jobs->lock);
     if (list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, oldest_first);
     return list;
 }
 
-static void put_optional(struct json *json, const char *key, const char *text)
-{
-    if (text)
-        json_put_text(json, key, text_of(text));
-}
-
-/* Replaces the file as a whole: other servers on the same workspace read it at any time. Progress
- * is not in it, only what a restarted server needs. */
-static bool write_job(struct jobs *jobs, const struct job *job, struct error *err)
-{
-    struct output out;
-    struct json json;
-    output_memory(&out);
-    json_begin(&json, &out, false);
-    json_open(&json, '{');
-    json_put_text(&json, "name", text_of(job->name));
-    json_put_text(&json, "state", text_of(state_names[job->state]));
-    json_key(&json, "force");
-    json_bool(&json, job->force);
-    json_put_int(&json, "created_ms", job->created_ms);
-    put_optional(&json, "source", job->source);
-    put_optional(&json, "addresses", job->addresses);
-    put_optional(&json, "settings", job->settings);
-    if (job->addresses)
-        json_put_uint(&json, "duration_ms", job->duration_ms);
-    put_optional(&json, "reason", job->reason);
-    json_close(&json, '}');
-    char *path = job_path(jobs, job->id);
-    bool ok = file_replace(path, (struct text){out.data, out.size}, err);
-    mem_free(path);
-    output_discard(&out);
-    return ok;
-}
-
 bool job_save(struct jobs *jobs, const struct job *job, struct error *err)
 {
+    char *folder = job_folder(jobs, job->id);
     pthread_mutex_lock(&jobs->lock);
-    bool ok = write_job(jobs, job, err);
+    bool ok = !drop_failed_capture(jobs, job->id) || make_directories(folder, err);
+    ok = ok && job_write(jobs->folder, job, err);
     pthread_mutex_unlock(&jobs->lock);
+    mem_free(folder);
     return ok;
 }
 
@@ -245,7 +167,7 @@ bool job_create(struct jobs *jobs, const struct job *job, char **id, struct erro
 /* Unlinks job.json first: the job disappears at once, its files follow. */
 static void remove_files(struct jobs *jobs, const char *id)
 {
-    char *path = job_path(jobs, id), *folder = job_folder(jobs, id);
+    char *folder = job_folder(jobs, id), *path = path_format("%s/" JOB_FILE, folder);
     unlink(path);
     folder_remove(folder);
     mem_free(path);
@@ -259,7 +181,7 @@ void job_remove(struct jobs *jobs, const char *id)
     if (running) { /* the queue thread removes it once the child has exited */
         running->is_canceled = true;
         child_terminate(&running->child);
-    } else if (is_id(id)) {
+    } else if (!drop_failed_capture(jobs, id) && job_is_id(id)) {
         remove_files(jobs, id);
     }
     pthread_mutex_unlock(&jobs->lock);
@@ -287,29 +209,42 @@ static char *strip_path(struct jobs *jobs, const char *id, char *reason)
     return reason;
 }
 
-static void record_failure(struct jobs *jobs, const char *id, const char *reason)
+/* What was uploaded is kept to be processed again. A capture can only be taken again: all that is
+ * kept is the reason, on disk where there is a profile of the hosts that answered. */
+static void record_failure(struct jobs *jobs, const char *id, const char *reason, bool has_profile)
 {
     struct job job;
     struct error ignored;
-    if (!read_job(jobs, id, &job))
+    if (!job_read(jobs->folder, id, &job))
         return;
-    log_warn("processing '%s' failed: %s", job.name, reason);
+    log_warn("%s '%s' failed: %s", job.addresses ? "capturing" : "processing", job.name, reason);
     job.state = JOB_FAILED;
     mem_free(job.reason);
     job.reason = mem_copy_text(reason, strlen(reason));
-    write_job(jobs, &job, &ignored);
+    if (job.addresses)
+        remove_files(jobs, id);
+    if (!job.addresses) {
+        job_write(jobs->folder, &job, &ignored);
+    } else if (has_profile) {
+        char *folder = job_folder(jobs, id);
+        if (make_directories(folder, &ignored))
+            job_write(jobs->folder, &job, &ignored);
+        mem_free(folder);
+    } else {
+        *array_push(&jobs->failed_captures) = job;
+        return;
+    }
     job_free(&job);
 }
 
 /* A capture that has got some hosts is a profile, too; the others are the reason it has. */
 static void finish(struct jobs *jobs, struct running_job *running, char *reason)
 {
-    if (running->is_canceled || (!reason && !running->loss))
+    if (running->is_canceled || (!reason && !running->loss) ||
+        (running->is_capturing && jobs->is_stopping))
         remove_files(jobs, running->id);
-    else if (running->is_capturing && jobs->is_stopping)
-        record_failure(jobs, running->id, "the server was stopped during the capture");
     else if (!jobs->is_stopping)
-        record_failure(jobs, running->id, reason ? reason : running->loss);
+        record_failure(jobs, running->id, reason ? reason : running->loss, !reason);
     mem_free(running->loss);
     mem_free(running->id);
 }
@@ -325,7 +260,7 @@ static bool import_captured(struct jobs *jobs, struct running_job *running, char
     struct error err;
     struct job job;
     bool is_there = !running->is_canceled && !jobs->is_stopping && folder_size(runs, 2) > 0;
-    bool ok = is_there && read_job(jobs, running->id, &job);
+    bool ok = is_there && job_read(jobs->folder, running->id, &job);
     if (ok) {
         running->loss = *reason;
         *reason = NULL;
@@ -440,7 +375,7 @@ static void start(struct jobs *jobs, const struct job *job)
                        : start_import(jobs, job, &running.child, &err)) {
         *array_push(&jobs->running) = running;
     } else {
-        record_failure(jobs, running.id, err.text);
+        record_failure(jobs, running.id, err.text, false);
         mem_free(running.id);
     }
 }
@@ -460,7 +395,7 @@ static void start_next(struct jobs *jobs)
     DIR *stream = opendir(jobs->folder);
     struct dirent *entry;
     while (stream && (entry = readdir(stream)))
-        if (read_job(jobs, entry->d_name, &job)) {
+        if (job_read(jobs->folder, entry->d_name, &job)) {
             if (job.state == JOB_RECEIVING &&
                 clock_wall_ms() - job.created_ms > UPLOAD_ABANDONED_MS)
                 remove_files(jobs, job.id);
@@ -560,6 +495,7 @@ void jobs_stop(struct jobs *jobs)
     if (jobs->lock_file >= 0)
         close(jobs->lock_file);
     array_free(&jobs->running);
+    jobs_free(&jobs->failed_captures);
     pthread_cond_destroy(&jobs->woken);
     pthread_mutex_destroy(&jobs->lock);
     mem_free(jobs->folder);

@@ -16,8 +16,7 @@ void profile_entry_free(struct profile_entry *entry)
 {
     mem_free(entry->name);
     mem_free(entry->reason);
-    mem_free(entry->format);
-    mem_free(entry->dropped);
+    figures_free(&entry->figures);
 }
 
 void profile_entries_free(profile_entries *list)
@@ -33,53 +32,13 @@ static char *copy(const char *text)
     return text ? mem_copy_text(text, strlen(text)) : NULL;
 }
 
-/* Format and number of events are among the first keys of the summary. */
-static void read_summary(struct profile_entry *entry, const char *directory)
-{
-    char *path = path_format("%s/%s", directory, SUMMARY_FILE), digits[24], text[DROPS_TEXT_SIZE];
-    struct drops drops = profile_drops(directory);
-    if (drops.dropped > 0)
-        entry->dropped = copy(drops_text(&drops, text));
-    struct file file;
-    struct error ignored;
-    if (file_open(&file, path, &ignored)) {
-        struct json_reader in = json_read((struct text){(const char *)file.data, file.size});
-        struct json_value key, value;
-        bool has_events = false;
-        for (bool more = json_enter(&in, '{'); more && !has_events; more = json_more(&in, '}')) {
-            if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
-                break;
-            has_events = text_equal(key.text, TEXT("event_count"));
-            if (text_equal(key.text, TEXT("format")))
-                entry->format = mem_copy_text(value.text.data, value.text.size);
-            snprintf(digits, sizeof digits, "%.*s", (int)value.text.size, value.text.data);
-            entry->events = has_events ? strtoull(digits, NULL, 10) : 0;
-        }
-        file_close(&file);
-    }
-    mem_free(path);
-}
-
-static void measure_timeline(struct profile_entry *entry, const char *directory)
-{
-    char *path = path_format("%s/%s", directory, TIMELINE_FILE);
-    struct timeline *timeline;
-    struct error ignored;
-    if (timeline_open(&timeline, path, &ignored)) {
-        int64_t from, to;
-        timeline_span(timeline, &from, &to);
-        entry->duration_ps = sub_saturated(to, from);
-        timeline_close(timeline);
-    }
-    mem_free(path);
-}
-
 /* Cached statistics of a profile, valid until its directory changes. */
 struct cached_profile {
     char *name;
     ino_t inode;
     struct timespec changed;
-    struct profile_entry entry;
+    struct list_figures figures;
+    uint64_t bytes;
 };
 static ARRAY(struct cached_profile) cache;
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -98,8 +57,7 @@ void profiles_cache_free(void)
     struct cached_profile *cached;
     array_each (cached, &cache) {
         mem_free(cached->name);
-        mem_free(cached->entry.format);
-        mem_free(cached->entry.dropped);
+        figures_free(&cached->figures);
     }
     array_free(&cache);
 }
@@ -115,8 +73,7 @@ static void measure(struct profile_entry *entry, const char *directory, const st
                     cached->changed.tv_nsec == status->st_mtim.tv_nsec;
     if (!is_fresh) {
         if (cached) {
-            mem_free(cached->entry.format);
-            mem_free(cached->entry.dropped);
+            figures_free(&cached->figures);
         } else {
             if (cache.count >= MAX_CACHED_PROFILES)
                 profiles_cache_free();
@@ -125,16 +82,11 @@ static void measure(struct profile_entry *entry, const char *directory, const st
         }
         cached->inode = status->st_ino;
         cached->changed = status->st_mtim;
-        cached->entry = (struct profile_entry){0};
-        read_summary(&cached->entry, directory);
-        measure_timeline(&cached->entry, directory);
-        cached->entry.bytes = folder_size(directory, 0);
+        cached->figures = figures_read(directory);
+        cached->bytes = folder_size(directory, 0);
     }
-    entry->format = copy(cached->entry.format);
-    entry->dropped = copy(cached->entry.dropped);
-    entry->bytes = cached->entry.bytes;
-    entry->events = cached->entry.events;
-    entry->duration_ps = cached->entry.duration_ps;
+    entry->figures = figures_copy(&cached->figures);
+    entry->bytes = cached->bytes;
     pthread_mutex_unlock(&cache_lock);
 }
 
@@ -184,6 +136,7 @@ static void add_job(profile_entries *list, const struct job *job)
     }
     mem_free(entry->reason);
     entry->reason = copy(job->reason);
+    entry->is_capture = job->addresses != NULL;
 }
 
 static void add_runs(struct server *server, profile_entries *list)
@@ -249,8 +202,7 @@ struct profile_entry rank_entry(const char *name, const struct opened *opened)
                                   .status = "ready",
                                   .percent = 100,
                                   .created_ms = (int64_t)changed->tv_sec * 1000,
-                                  .bytes = rank_links_size(directory)};
-    read_summary(&entry, directory);
-    measure_timeline(&entry, directory);
+                                  .bytes = rank_links_size(directory),
+                                  .figures = figures_read(directory)};
     return entry;
 }

@@ -5,6 +5,7 @@
 #ifndef KYMO_SERVE_RUNS_PROFILE_LIST_H
 #define KYMO_SERVE_RUNS_PROFILE_LIST_H
 
+#include "serve/runs/list_figures.h"
 #include "serve/runs/notes.h"
 #include "serve/runs/open_profiles.h"
 
@@ -12,13 +13,13 @@ struct profile_entry {
     char *name;
     char id[PROFILE_ID_SIZE]; /* empty until it is processed */
     const char *status;       /* static string */
-    char *reason, *format;
-    char *dropped; /* a note on dropped events, or NULL */
+    char *reason;
     unsigned percent;
     int64_t created_ms;
-    uint64_t bytes, events;
-    int64_t duration_ps;
+    uint64_t bytes;
+    struct list_figures figures; /* zeros until it is processed */
     bool is_favorite, is_there;
+    bool is_capture; /* its job captures over the network; processing it again captures again */
 };
 typedef ARRAY(struct profile_entry) profile_entries;
 

@@ -71,6 +71,24 @@ bool block_start(struct timeline *timeline, const struct row_entry *row, size_t 
     return true;
 }
 
+bool block_before(struct timeline *timeline, const struct row_entry *row, int64_t time_ps,
+                  uint64_t *number, struct error *err)
+{
+    uint64_t low = 0, high = (row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
+    while (low + 1 < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int64_t start;
+        if (!block_start(timeline, row, (size_t)middle, &start, err))
+            return false;
+        if (start < time_ps)
+            low = middle;
+        else
+            high = middle;
+    }
+    *number = low;
+    return true;
+}
+
 /* Widths and counts come from a file whose pages are checked, but a defect of the writer must not
  * read out of bounds: everything is checked again. Only times are unpacked; the rest is read when
  * an item is made. */

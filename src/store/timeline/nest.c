@@ -81,24 +81,6 @@ static bool settle(struct walk *walk, struct cursor *cursor, bool *more)
     return true;
 }
 
-/* The last block that starts before the range. */
-static bool seek(struct walk *walk, struct cursor *cursor)
-{
-    uint64_t low = 0, high = (cursor->row->events + BLOCK_EVENTS - 1) / BLOCK_EVENTS;
-    while (low + 1 < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int64_t start;
-        if (!block_start(walk->timeline, cursor->row, (size_t)middle, &start, walk->err))
-            return false;
-        if (start < walk->from_ps)
-            low = middle;
-        else
-            high = middle;
-    }
-    cursor->next = low * BLOCK_EVENTS;
-    return true;
-}
-
 static bool begin(struct walk *walk, uint32_t track)
 {
     uint32_t rows = walk->timeline->tracks[track].row_count;
@@ -107,12 +89,17 @@ static bool begin(struct walk *walk, uint32_t track)
     walk->heap = mem_zeroed(rows + (size_t)1, sizeof *walk->heap);
     for (uint32_t i = 0; i < rows; i++) {
         struct cursor *cursor = mem_alloc(sizeof *cursor);
+        uint64_t block;
         bool more;
         walk->heap[walk->count++] = cursor;
         cursor->row = timeline_row_at(walk->timeline, track, i, walk->err);
         cursor->block.number = SIZE_MAX;
         cursor->number = i;
-        if (!cursor->row || !seek(walk, cursor) || !settle(walk, cursor, &more))
+        if (!cursor->row ||
+            !block_before(walk->timeline, cursor->row, walk->from_ps, &block, walk->err))
+            return false;
+        cursor->next = block * BLOCK_EVENTS;
+        if (!settle(walk, cursor, &more))
             return false;
         if (!more)
             mem_free(walk->heap[--walk->count]);

@@ -131,6 +131,16 @@ struct timeline_event {
     uint32_t name;
 };
 
+/* The events before and after an event in its row. */
+struct timeline_neighbors {
+    struct timeline_event previous, next;
+    bool has_previous, has_next;
+};
+
+/* Of the event with this id and start. Thread-safe. */
+bool timeline_neighbors(struct timeline *timeline, uint32_t track, uint32_t row, uint64_t id,
+                        int64_t start_ps, struct timeline_neighbors *found, struct error *err);
+
 #define TIMELINE_STOP SIZE_MAX
 
 /*

@@ -65,6 +65,20 @@ def tool(server):
     return ask
 
 
+def test_tools_known_to_be_empty_are_those_without_an_answer(server):
+    """Known from the beginnings of tables; the oracle runs every tool."""
+    for profile in CAPTURES:
+        listed = server.get(f"profiles/{profile}/tools")["tools"]
+        answers = {tool["name"]: server.get(f"profiles/{profile}/tools/{tool['name']}?format=json") for tool in listed}
+        empty = {name for name, answer in answers.items() if not any(isinstance(part, list) and part for part in answer.values())}
+        # It always has a sentence, which says that there are no steps.
+        if not answers["input_pipeline_analyzer"].get("steps") and not answers["input_pipeline_analyzer"].get("input_operations"):
+            empty.add("input_pipeline_analyzer")
+        assert {tool["name"] for tool in listed if tool["is_empty"]} == empty, profile
+        assert "inference_profile" in empty and "overview_page" not in empty
+
+
+
 @pytest.fixture(scope="module")
 def xprof(tmp_path_factory):
     """What XProf says of the captures; asked once, for all processes of the tests."""

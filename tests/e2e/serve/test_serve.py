@@ -546,6 +546,20 @@ def test_an_event_tells_its_self_time_and_the_events_around_and_inside_it(server
         assert int(answer["self"]) == event["self"]
 
 
+def test_an_event_tells_its_neighbors_in_its_row(server, sql):
+    """Events of a stream do not nest: its row holds those that do not overlap, in order of time."""
+    rows = {}
+    for event in sql("gpt", """SELECT id FROM SystemProfileEvents WHERE track_id = 8 AND occurrence_count IS NULL
+            ORDER BY start_ts, start_fraction_ps, id LIMIT 40"""):
+        answer = server.get(f"profiles/gpt/events/SystemProfileEvents/{event['id']}")
+        rows.setdefault(answer["row"], []).append(answer)
+    for row in rows.values():
+        ids = [event["id"] for event in row]
+        assert [(event["next"] or {}).get("id") for event in row[:-1]] == ids[1:]
+        assert [(event["previous"] or {}).get("id") for event in row] == [None, *ids[:-1]]
+        assert row[0]["next"]["start"] == row[1]["start"]
+
+
 def test_operations_lead_to_their_kernels_and_back(server, sql, kymo, data):
     kymo.ok("view", MATMUL, "--data-path", data, "--display-name", "matmul", "--ingest-only")
     [run] = sql("matmul", "FROM HloRun WHERE kind = 'operation' AND kernel_count > 1 ORDER BY id LIMIT 1")

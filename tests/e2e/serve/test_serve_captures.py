@@ -59,7 +59,7 @@ def test_what_some_hosts_sent_is_a_profile_with_a_reason(server):
     assert entry["reason"] == "1 of 2 hosts failed; the session has the other"
 
 
-def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server):
+def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server, data):
     def answer(service, connection, number):
         http2.reply(http2.failure(13, "broken") if number == 1 else http2.profile(MATMUL))(service, connection, number)
 
@@ -68,8 +68,24 @@ def test_a_capture_that_fails_has_the_reason_and_can_be_tried_again(server):
     entry = server.wait_for("again", "failed", "ready")
     assert entry["status"] == "failed"
     assert entry["reason"] == f"nothing was captured: 127.0.0.1:{service.port}: INTERNAL: broken"
+    assert entry["is_capture"]
+    assert not any((data / "uploads").glob("*/files"))
     server.post("profiles/again/process", status=202)
     assert server.wait_for("again", "ready")["reason"] is None
+
+
+def test_a_failed_capture_is_forgotten_when_it_is_deleted_and_with_the_server(kymo, tmp_path):
+    server, service = Server(kymo, "--data-path", tmp_path), http2.Service(http2.reply(http2.failure(13, "broken")))
+    for name in ("deleted", "kept"):
+        capture(server, name, service)
+        server.wait_for(name, "failed")
+    assert server.ask("DELETE", "profiles/deleted").status == 204
+    assert [entry["name"] for entry in server.get("profiles")["profiles"]] == ["kept"]
+    assert os.listdir(tmp_path / "uploads") == [".lock"]
+    server.stop()
+    server = Server(kymo, "--data-path", tmp_path)
+    assert server.get("profiles")["profiles"] == []
+    server.stop()
 
 
 def test_a_capture_can_be_canceled(server):

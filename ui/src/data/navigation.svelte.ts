@@ -16,6 +16,11 @@ export function revealTrack(track: number): void {
   reveal.count++
 }
 
+/** Of a profile that is closed. */
+export function forgetRevealed(): void {
+  Object.assign(reveal, { track: -1, count: 0 })
+}
+
 /** Shows a time range; the timeline clamps it to the profile. */
 export function showSpan(from: Ps, to: Ps): void {
   pushHistory(() => {
@@ -61,6 +66,21 @@ function select(event: Shown): void {
     const middle = from + length / 2
     view.span = { from: middle - wide / 2, to: middle + wide / 2 }
   }
+  revealTrack(event.track)
+}
+
+/** Selects an event near the selected one. The view keeps its width, and follows where the event is outside. */
+export function walkTo(event: Shown): void {
+  const from = toPs(event.start)
+  const length = Math.max(1, toPs(event.duration))
+  const window = visible()
+  const width = window.to - window.from
+  pushHistory(() => {
+    view.event = { table: event.table, id: event.id }
+    if (from < window.to && from + length > window.from) return
+    const left = Math.round(from - Math.max(0, width - length) / 2)
+    view.span = { from: left, to: left + Math.round(width) }
+  })
   revealTrack(event.track)
 }
 

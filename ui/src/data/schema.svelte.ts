@@ -8,14 +8,20 @@ class Schema {
   error: string | null = $state(null)
   isReady = $state(false)
   #profile = ''
+  #loading = Promise.resolve()
 
   readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
 
-  async load(profile: string): Promise<void> {
-    if (!profile) return // just closed
-    if (this.#profile === profile && !untrack(() => this.error)) return
+  /** Everybody who needs the tables asks here, so that the server is asked once. */
+  load(profile: string): Promise<void> {
+    if (!profile) return Promise.resolve() // just closed
+    if (this.#profile === profile && !untrack(() => this.error)) return this.#loading
     this.clear()
     this.#profile = profile
+    return (this.#loading = this.#ask(profile))
+  }
+
+  async #ask(profile: string): Promise<void> {
     try {
       const tables = await api.listTables(profile)
       if (this.#profile !== profile) return

@@ -8,6 +8,7 @@ import { decodeTimeline } from '../model/timelineData'
 import * as api from './api'
 import { ApiError } from './api'
 import { LatestRequest } from './latestRequest'
+import { schema } from './schema.svelte'
 
 class ProfileSummary {
   document: Summary | null = $state.raw(null)
@@ -24,8 +25,10 @@ class ProfileSummary {
     Object.assign(this, { document: null, steps: [], deviceMemory: [], hostMemory: [], isMissing: false, error: null, isLoading: true })
     const isStale = () => signal.aborted
     try {
-      const [tables] = await Promise.all([api.listTables(name), this.#loadDocument(name, isStale)])
-      if (!isStale()) await this.#loadCharts(name, tables, span, signal)
+      await Promise.all([schema.load(name), this.#loadDocument(name, isStale)])
+      if (isStale()) return
+      if (schema.error) throw new Error(schema.error)
+      await this.#loadCharts(name, schema.tables, span, signal)
     } catch (failure) {
       if (!isStale()) this.error = (failure as Error).message
     }

@@ -10,19 +10,30 @@ class ToolList {
   all: ToolInfo[] = $state.raw([])
   error: string | null = $state(null)
   isReady = $state(false)
+  #profile = ''
 
   readonly groups = $derived(toolGroups(this.all))
 
-  /** The server's, whatever the profile is. */
-  async load(): Promise<void> {
-    if (untrack(() => this.isReady)) return
+  /** The server's, and which of them have nothing to show for this profile. */
+  async load(profile: string): Promise<void> {
+    if (this.#profile === profile && !untrack(() => this.error)) return
+    this.clear()
+    this.#profile = profile
     try {
-      this.all = await api.listTools()
-      this.error = null
+      const all = await api.listTools(profile)
+      if (this.#profile !== profile) return
+      this.all = all
       this.isReady = true
     } catch (failure) {
-      this.error = (failure as Error).message
+      if (this.#profile === profile) this.error = (failure as Error).message
     }
+  }
+
+  clear(): void {
+    this.#profile = ''
+    this.all = []
+    this.error = null
+    this.isReady = false
   }
 
   has(tool: Tool): boolean {

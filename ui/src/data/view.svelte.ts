@@ -35,19 +35,20 @@ export function viewUrl(): string {
   return profilePath(route.current.name) + (query.size ? `?${query}` : '')
 }
 
-function readUrl(): void {
+function readUrl(isFirst = false): void {
   clearTimeout(timer)
   const query = new URLSearchParams(location.search)
   route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query)
   const hasPanels = route.current.page === 'profile'
   if (hasPanels && !PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
+  else if (isFirst && innerWidth < NARROW_PX && !query.has('details')) query.set('details', '0')
   Object.assign(view, readView(query))
 }
 
 /** Call once, before mounting the first component. */
 export function syncWithUrl(): void {
-  readUrl()
-  addEventListener('popstate', readUrl)
+  readUrl(true)
+  addEventListener('popstate', () => readUrl())
   $effect.root(() => {
     $effect(() => {
       const url = viewUrl()

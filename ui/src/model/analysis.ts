@@ -27,6 +27,7 @@ export interface ToolInfo {
   name: string
   about: string
   why: string // there may be nothing to show
+  is_empty?: boolean // there is nothing to show for the profile
   tables: string[]
 }
 

@@ -13,8 +13,21 @@ export interface Profile {
   events: number
   duration_ns: number
   format: string | null
+  device_model: string | null
+  device_count: number
+  step_p50_ns: number | null // from the start of a step to the start of the next
+  finding: ListedFinding | null // the costliest
+  is_capture: boolean // processing it again captures again
   dropped_warning?: string | null // the sentence about events that the capture dropped
   favorite: boolean
+}
+
+export interface ListedFinding {
+  rule: string
+  title: string
+  cost_ns: number
+  share: number
+  share_of: string
 }
 
 export type TrackLevel = 'instance' | 'process' | 'source' | 'lane'
@@ -84,6 +97,8 @@ export interface EventDetails {
   predecessors_count?: number
   successors: Dependency[]
   successors_count?: number
+  previous?: RelatedEvent | null // in its row
+  next?: RelatedEvent | null
   self?: string | null // in ps
   parent?: RelatedEvent | null
   child_count?: number

@@ -2,7 +2,7 @@
 import type { Tool } from './analysis'
 import type { EventDetails, EventTable, Field, Profile, Track } from './api'
 import { deviceFacts, deviceGroups, isDeviceEvent } from './deviceDetails'
-import { formatBytes, formatCount, formatNumber } from './numbers'
+import { formatBytes, formatCount, formatNumber, NOT_RECORDED } from './numbers'
 import { shortName } from './palette'
 import { fieldOf, sourceLocation } from './source'
 import { isIdentifier } from './tables'
@@ -50,7 +50,7 @@ const exactNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 })
 /** A value as text; JSON is indented. */
 export function fieldValue(field: Field): FormattedValue {
   const { value, unit, name } = field
-  if (value === null || value === undefined) return { text: '—', exact: '', isLong: false }
+  if (value === null || value === undefined) return { text: '', exact: NOT_RECORDED, isLong: false }
   if (typeof value === 'boolean') return { text: value ? 'yes' : 'no', exact: String(value), isLong: false }
   if (typeof value === 'number') {
     const exact = `${isIdentifier(name) ? value : exactNumber.format(value)}${unit ? ` ${unit}` : ''}`

@@ -131,6 +131,19 @@ test('the minimal view keeps devices, the main thread and memory', () => {
   ])
 })
 
+test('the minimal view of PyTorch keeps the threads of the backward pass, by name or like the main thread', () => {
+  const machine = track('instance', null, 'vm')
+  const program = track('process', machine, '')
+  const threads = track('source', program, 'threads', { role: 'host' })
+  const named = [['thread 1 (pt_main_thread)', 900], ['thread 2 (pt_autograd_0)', 5], ['thread 3 (pt_data_pin)', 800]] as const
+  const alike = [['thread 4037 (python3.8)', 1828], ['thread 23695 (python3.8)', 1778], ['thread 77 (python3.8)', 4]] as const
+  for (const [threadsOf, kept] of [[named, 2], [alike, 2]] as const) {
+    const lanes = threadsOf.map(([name, event_count]) => track('lane', threads, name, { event_count }))
+    const shown = makeLayout([machine, program, threads, ...lanes], new Map(), { ...defaultView(), minimal: true })
+    expect([...shown.lanes.keys()]).toEqual(lanes.slice(0, kept).map(({ id }) => id))
+  }
+})
+
 test('every grouping has the same lanes', () => {
   const all = new Set(layout().lanes.keys())
   for (const grouping of ['device', 'core', 'thread', 'process', 'instance'] as const) {

@@ -1,5 +1,8 @@
 // Number formatting for the whole UI.
 
+/** What is unknown is blank, and says so to whoever points at it. */
+export const NOT_RECORDED = 'not recorded'
+
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 const some = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 })
 

@@ -1,12 +1,12 @@
 // The profile list: order, format names, recent profiles.
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
-import { formatName, shortFormatName, readNames, sortProfiles, timeAgo, addRecent } from './profiles'
+import { deviceName, formatName, shortFormatName, readNames, sortListed, timeAgo, addRecent, type SortKey } from './profiles'
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
     name, id: null, status: 'ready', percent: 100, reason: null, created: '2026-01-01T00:00:00Z', bytes: 1, events: 1, duration_ns: 1, format: null,
-    favorite: false, ...rest,
+    device_model: null, device_count: 0, step_p50_ns: null, finding: null, is_capture: false, favorite: false, ...rest,
   }
 }
 
@@ -28,17 +28,29 @@ test.each([
 test('profiles are sorted by a column, either way; equals keep their order', () => {
   const list = [profile('b', { bytes: 2 }), profile('A', { bytes: 1 }), profile('c', { bytes: 2 })]
   const names = (sorted: Profile[]) => sorted.map((one) => one.name).join('')
-  expect(names(sortProfiles(list, 'name', false))).toBe('Abc')
-  expect(names(sortProfiles(list, 'name', true))).toBe('cbA')
-  expect(names(sortProfiles(list, 'size', true))).toBe('bcA')
+  expect(names(sortListed(list, 'name', false))).toBe('Abc')
+  expect(names(sortListed(list, 'name', true))).toBe('cbA')
+  expect(names(sortListed(list, 'size', true))).toBe('bcA')
   expect(names(list)).toBe('bAc')
+})
+
+test('runs are sorted among profiles; what is unknown comes last either way', () => {
+  const list = [profile('b', { step_p50_ns: 2 }), { dataset: 'runs', run: 'a', created: '2026-02-01T00:00:00Z' }, profile('c', { step_p50_ns: 1 })]
+  const names = (...order: [SortKey, boolean]) => sortListed(list, ...order).map((one) => ('run' in one ? one.run : one.name)).join('')
+  expect([names('name', false), names('created', true), names('step', true), names('step', false)]).toEqual(['abc', 'abc', 'bca', 'cba'])
+})
+
+test('a device has its model, and how many there are', () => {
+  expect(deviceName({ device_model: 'NVIDIA H200', device_count: 8 })).toBe('8 × NVIDIA H200')
+  expect(deviceName({ device_model: 'NVIDIA H200', device_count: 1 })).toBe('NVIDIA H200')
+  expect(deviceName({ device_model: null, device_count: 4 })).toBe('')
 })
 
 test('formats have names; an unknown one is shown as is', () => {
   expect(formatName('xplane')).toBe('JAX / XLA (XPlane)')
   expect(formatName('kymo-session+xplane')).toBe('Kymo recording + JAX / XLA (XPlane)')
   expect(shortFormatName('kymo-session+xplane')).toBe('Kymo + XPlane')
-  expect(formatName(null)).toBe('–')
+  expect(formatName(null)).toBe('')
   expect(formatName('new-format')).toBe('new-format')
 })
 

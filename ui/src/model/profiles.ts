@@ -1,5 +1,7 @@
 // The profile list: format names, sorting, relative times, recently opened profiles.
 import type { Profile } from './api'
+import type { ListedRun } from './run'
+import { compareCells } from './tables'
 
 const FORMATS: Record<string, [name: string, short: string]> = {
   xplane: ['JAX / XLA (XPlane)', 'XPlane'],
@@ -18,38 +20,57 @@ export function formatsOf(format: string | null): string[] {
 }
 
 export function formatName(format: string | null): string {
-  return formatsOf(format).map((one) => FORMATS[one]?.[0] ?? one).join(' + ') || '–'
+  return formatsOf(format).map((one) => FORMATS[one]?.[0] ?? one).join(' + ')
 }
 
 export function shortFormatName(format: string | null): string {
   return formatsOf(format).map((one) => FORMATS[one]?.[1] ?? one).join(' + ')
 }
 
-export const SORT_KEYS = ['favorite', 'name', 'status', 'format', 'events', 'duration', 'size', 'created'] as const
+/** "8 × NVIDIA H200"; empty where the model is not recorded. */
+export function deviceName({ device_model: model, device_count: count }: Pick<Profile, 'device_model' | 'device_count'>): string {
+  return model === null ? '' : count > 1 ? `${count} × ${model}` : model
+}
+
+export const SORT_KEYS = ['favorite', 'name', 'status', 'format', 'device', 'step', 'finding', 'events', 'duration', 'size', 'created'] as const
 export type SortKey = (typeof SORT_KEYS)[number]
+
+/** A row of the list: a profile, or a run of many ranks. */
+export type Listed = Profile | ListedRun
+
+export function isRun(one: Listed): one is ListedRun {
+  return 'run' in one
+}
 
 const STATUS_ORDER = { processing: 0, uploaded: 1, failed: 2, ready: 3 }
 
-const sortValues: Record<SortKey, (profile: Profile) => string | number> = {
+export const RUN_FORMAT = 'Run of many ranks'
+
+const sortValues: Record<SortKey, (profile: Profile) => string | number | null> = {
   favorite: (profile) => (profile.favorite ? 0 : 1),
   name: (profile) => profile.name.toLowerCase(),
   status: (profile) => STATUS_ORDER[profile.status],
   format: (profile) => formatName(profile.format),
+  device: (profile) => deviceName(profile) || null,
+  step: (profile) => profile.step_p50_ns,
+  finding: (profile) => profile.finding?.title ?? null,
   events: (profile) => profile.events,
   duration: (profile) => profile.duration_ns,
   size: (profile) => profile.bytes,
   created: (profile) => profile.created,
 }
 
-/** Stable: equal profiles stay in the server's order, newest first. */
-export function sortProfiles(profiles: Profile[], key: SortKey, isDescending: boolean): Profile[] {
-  const value = sortValues[key]
-  const sign = isDescending ? -1 : 1
-  return [...profiles].sort((a, b) => {
-    const left = value(a)
-    const right = value(b)
-    return left === right ? 0 : left < right ? -sign : sign
-  })
+function sortValue(one: Listed, key: SortKey): string | number | null {
+  if (!isRun(one)) return sortValues[key](one)
+  const known: Partial<Record<SortKey, string | number>> = {
+    favorite: 1, name: one.run.toLowerCase(), status: STATUS_ORDER.ready, format: RUN_FORMAT, created: one.created,
+  }
+  return known[key] ?? null
+}
+
+/** Stable: equal rows keep their order. What is unknown comes last, either way. */
+export function sortListed<T extends Listed>(list: readonly T[], key: SortKey, isDescending: boolean): T[] {
+  return [...list].sort((a, b) => compareCells(sortValue(a, key), sortValue(b, key), isDescending))
 }
 
 const RELATIVE: [seconds: number, unit: Intl.RelativeTimeFormatUnit][] = [

@@ -43,6 +43,11 @@ export interface RunName {
   run: string
 }
 
+/** A run as the server lists it. */
+export interface ListedRun extends RunName {
+  created: string
+}
+
 export interface Lane {
   rank: number
   device: number

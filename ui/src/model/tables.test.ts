@@ -52,5 +52,7 @@ test('a tree is sorted level by level, and keeps the ancestors of matches', () =
 })
 
 test('CSV quotes where needed and has units in the header', () => {
+  const digits = [{ name: 'third', total: 1 / 3 }, { name: 'large', total: 1234567.0123456789 }]
+  expect(toCsv(columns, digits)).toBe('Name,Total (ns)\r\nthird,0.3333333333333333\r\nlarge,1234567.0123456789\r\n')
   expect(toCsv(columns, rows.slice(0, 2))).toBe('Name,Total (ns)\r\nbeta,5\r\n"alpha ""x"", y",\r\n')
 })

@@ -80,23 +80,34 @@ function lanePaths(tracks: Track[]): LanePath[] {
 }
 
 /** The main thread of each process: "python", "main", or the one with the most events. */
-function mainThreads(lines: LanePath[]): Set<number> {
-  const best = new Map<number, { id: number; score: number }>()
+function mainThreads(lines: LanePath[]): Map<number, Track> {
+  const best = new Map<number, { lane: Track; score: number }>()
   for (const { lane, source, process } of lines) {
     if (lane.is_counter || lane.role === 'async' || source?.role !== 'host' || coreName(source.name)) continue
     const score = lane.event_count + (/python|main/i.test(lane.name) ? 1e15 : 0)
     const key = process?.id ?? -1
-    if (score > (best.get(key)?.score ?? -1)) best.set(key, { id: lane.id, score })
+    if (score > (best.get(key)?.score ?? -1)) best.set(key, { lane, score })
   }
-  return new Set([...best.values()].map((entry) => entry.id))
+  return new Map([...best.values()].map(({ lane }) => [lane.id, lane]))
+}
+
+const BUSY_SHARE = 0.1 // of the main thread's events
+const withoutNumbers = (name: string) => name.replaceAll(/\d+/g, '')
+
+/** PyTorch runs the backward pass on threads of its own: named after autograd, in older versions like the main thread. */
+function isBackward({ lane, source }: LanePath, main: ReadonlyMap<number, Track>): boolean {
+  if (source?.role !== 'host' || lane.role === 'async') return false
+  if (/autograd/i.test(lane.name)) return true
+  return [...main.values()].some((thread) =>
+    thread.parent === lane.parent && lane.event_count >= BUSY_SHARE * thread.event_count && withoutNumbers(lane.name) === withoutNumbers(thread.name))
 }
 
 const ESSENTIAL_ROLES = new Set(['steps', 'modules', 'ops', 'stream', 'async'])
 
-function isEssential(line: LanePath, main: ReadonlySet<number>): boolean {
+function isEssential(line: LanePath, main: ReadonlyMap<number, Track>): boolean {
   if (line.place) return line.place.isEssential
   if (line.lane.is_counter) return /mem|hbm/i.test(`${line.source?.name} ${line.lane.name}`)
-  if (main.has(line.lane.id)) return true
+  if (main.has(line.lane.id) || isBackward(line, main)) return true
   return line.source?.role === 'device' && ESSENTIAL_ROLES.has(line.lane.role)
 }
 
@@ -151,7 +162,7 @@ function group(place: GroupRef): GroupNode {
   return { kind: 'group', id: place.id, label: place.label, children: [], weight: Infinity, isFolded: place.isFolded ?? false }
 }
 
-function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlySet<number>, namesSource: boolean): GroupNode {
+function buildTree(lines: LanePath[], pathOf: PathOf, main: ReadonlyMap<number, Track>, namesSource: boolean): GroupNode {
   const root = group({ id: -1, label: '' })
   const groups = new Map<string, GroupNode>()
   for (const line of lines) {

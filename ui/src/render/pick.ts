@@ -1,4 +1,4 @@
-// Hit testing: the item under the pointer, nearby edges to snap to, adjacent events.
+// Hit testing: the item under the pointer, nearby edges to snap to, the first event.
 import type { TileCache, TrackTile } from '../data/tileCache'
 import { LANE_PADDING, type Group, type Lane, type Layout } from '../model/layout'
 import { itemNear, lastStart } from '../model/timelineData'
@@ -97,20 +97,15 @@ function sampleIn(tile: TrackTile, lane: Lane, time: Ps, slack: number): PickedS
   }
 }
 
-/** The next (by = 1) or previous (-1) event of a row, within the viewport. */
-export function nextEvent(cache: TileCache, viewport: Viewport, lane: Lane, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
-  const covers = coversFor(cache, lane.id, viewport)
-  for (const { tile, span } of by === 1 ? covers : covers.reverse()) {
+/** The first event of a lane's outermost row that starts within the viewport. */
+export function firstEvent(cache: TileCache, viewport: Viewport, lane: Lane): PickedEvent | null {
+  for (const { tile, span } of coversFor(cache, lane.id, viewport)) {
     const { slices, from } = tile.data
-    const entry = tile.sliceRows.find((candidate) => candidate.row === row)
+    const entry = tile.sliceRows.find((candidate) => candidate.row === 0)
     if (!entry) continue
-    const at = lastStart(slices.start, entry.first, entry.count, start - from)
-    let i = by === 1 ? at + 1 : at
-    if (by === -1 && i >= entry.first && from + slices.start[i]! >= start) i--
-    if (i < entry.first || i >= entry.first + entry.count) continue
-    const begin = from + slices.start[i]!
+    const i = lastStart(slices.start, entry.first, entry.count, viewport.span.from - 1 - from) + 1
     // An event belongs to the tile it starts in.
-    if (by === 1 ? begin < span.to : begin >= viewport.span.from) return eventAt(tile, lane, row, i)
+    if (i < entry.first + entry.count && from + slices.start[i]! < span.to) return eventAt(tile, lane, 0, i)
   }
   return null
 }

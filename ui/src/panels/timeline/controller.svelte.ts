@@ -12,7 +12,7 @@ import { HEADER_HEIGHT, LANE_PADDING, makeLayout, stuckGroups, type Lane, type L
 import type { Ps, Span } from '../../model/time'
 import { clampSpan, panSpan, ticks, timeToX, xToTime, zoomSpan } from '../../model/viewport'
 import { buildScene, counterRange, tileDemand, type Viewport } from '../../render/buildScene'
-import { groupAt, laneAt, nextEvent, pick, rowOf, snap, type Picked, type PickedEvent } from '../../render/pick'
+import { firstEvent, groupAt, laneAt, pick, rowOf, snap, type Picked, type PickedEvent } from '../../render/pick'
 import { Renderer } from '../../render/renderer'
 
 export interface Drag {
@@ -77,6 +77,7 @@ export class TimelineController {
   #search = ''
   #frame = 0
   #target: Span | null = null
+  #shown: Span | null = null // as the animation left it: who else changes the view ends the animation
   #lastFrameAt = 0
   #hasFirstFrame = false
 
@@ -167,10 +168,9 @@ export class TimelineController {
     return snap(this.layout, this.cache, this.viewport, x, SNAP_PX)
   }
 
-  /** The previous or next event of a row, within the viewport. */
-  next(track: number, row: number, start: Ps, by: 1 | -1): PickedEvent | null {
-    const lane = this.layout.lanes.get(track)
-    return lane ? nextEvent(this.cache, this.viewport, lane, row, start, by) : null
+  /** The first event that starts within the viewport, of a lane's outermost row. */
+  first(lane: Lane): PickedEvent | null {
+    return firstEvent(this.cache, this.viewport, lane)
   }
 
   counterRange(track: number): { min: number; max: number } {
@@ -202,6 +202,7 @@ export class TimelineController {
     const next = clampSpan(span, profile.span)
     if (how === 'animated' && !matchMedia('(prefers-reduced-motion: reduce)').matches) {
       this.#target = next
+      this.#shown = view.span
       this.#lastFrameAt = 0
       this.invalidate()
       return
@@ -251,6 +252,7 @@ export class TimelineController {
   }
 
   #animate(now: number): void {
+    if (view.span !== this.#shown) this.#target = null
     if (!this.#target) return
     const passed = this.#lastFrameAt ? Math.min(50, now - this.#lastFrameAt) : 16
     this.#lastFrameAt = now
@@ -264,6 +266,7 @@ export class TimelineController {
     const isDone = off * this.width < 0.25 * (this.#target.to - this.#target.from)
     const target = this.#target
     this.#setViewSpan(isDone ? target : next)
+    this.#shown = view.span
     if (isDone) this.#target = null
   }
 

@@ -3,7 +3,7 @@ import { addMarker } from '../../data/markers.svelte'
 import { selectedEvent } from '../../data/selectedEvent.svelte'
 import { profile } from '../../data/profile.svelte'
 import { schema } from '../../data/schema.svelte'
-import { stepSpan } from '../../data/navigation.svelte'
+import { stepSpan, walkTo } from '../../data/navigation.svelte'
 import { pushHistory, view } from '../../data/view.svelte'
 import type { Lane } from '../../model/layout'
 import { NO_EVENT_ID, SQL_ROLE } from '../../model/sqlTracks'
@@ -156,17 +156,16 @@ export function clearSelection(timeline: TimelineController): void {
   else timeline.isBoxMode = false
 }
 
-/** Selects the adjacent event in the row; without a selection, the first visible event. */
+/** Selects the adjacent event in the row, wherever it is; without a selection, the first visible event. */
 function selectAdjacent(timeline: TimelineController, by: 1 | -1): void {
   const { details } = selectedEvent
   if (view.event && details) {
-    const start = toPs(details.start)
-    const next = timeline.next(details.track, timeline.rowOf(details.track, details.row, details.id, start), start, by)
-    if (next) selectEvent(next)
+    const neighbor = by === 1 ? details.next : details.previous
+    if (neighbor) walkTo(neighbor)
     return
   }
   for (const lane of timeline.layout.lanes.values()) {
-    const first = lane.track.is_counter ? null : timeline.next(lane.id, 0, timeline.span.from - 1, 1)
+    const first = lane.track.is_counter ? null : timeline.first(lane)
     if (first) return selectEvent(first)
   }
 }
