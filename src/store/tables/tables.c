@@ -76,6 +76,7 @@ bool make_runs(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
+/* A row for each step. Its end is that of the last device, its durations those of the longest. */
 bool make_steps(struct profile_maker *maker, struct error *err)
 {
     struct filler filler = fill_begin(maker, TABLE_STEPS, err);

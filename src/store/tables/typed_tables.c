@@ -183,8 +183,6 @@ static bool take_arg(const struct arg *arg, const struct field *field, struct ro
         record_put(record, column, arg->integer);
     else if (field->type == FIELD_FLOAT64 && type == ARG_DOUBLE)
         put_fraction(record, column, arg->number);
-    else if (field->type == FIELD_FLOAT64 && type == ARG_INT && arg->integer == 0)
-        put_fraction(record, column, 0); /* XLA writes a fragmentation of 0 as a whole number */
     else if (field->type == FIELD_NAME && type == ARG_STRING)
         record_put(record, column, arg->string);
     else if (field->type == FIELD_NAME && type == ARG_TEXT)

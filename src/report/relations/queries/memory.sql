@@ -21,7 +21,10 @@ FROM (
             ELSE coalesce(a.bytes_reserved, 0)
         END AS stack,
         CASE WHEN a.bytes_available IS NULL THEN nullif(a.bytes_reserved, 0) END AS reserved,
-        a.bytes_available AS free, a.peak_bytes_in_use AS lifetime_peak, a.fragmentation,
+        a.bytes_available AS free, a.peak_bytes_in_use AS lifetime_peak,
+        -- XLA writes 0 as a whole number, which the column of fractions does not take.
+        coalesce(a.fragmentation, json_extract(e.extra_attributes_json, '$.fragmentation')::DOUBLE) AS
+            fragmentation,
         coalesce(json_extract_string(e.extra_attributes_json, '$.tf_op'), '') AS tf_op,
         coalesce(json_extract_string(e.extra_attributes_json, '$.region_type'), '') AS region,
         coalesce(json_extract_string(e.extra_attributes_json, '$.shape'), '') AS shape,
