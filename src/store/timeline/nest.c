@@ -81,6 +81,7 @@ static bool settle(struct walk *walk, struct cursor *cursor, bool *more)
     return true;
 }
 
+/* A cursor for each row, at its first event in the range; the heap owns them, also on failure. */
 static bool begin(struct walk *walk, uint32_t track)
 {
     uint32_t rows = walk->timeline->tracks[track].row_count;
