@@ -241,7 +241,7 @@ describe('kernels and steps', () => {
     const kernels = (await ask(server, 'gpt', 'SELECT step_id, start_ts, end_ts FROM GpuKernel ORDER BY start_ts')) as [number, number, number][]
     const shares = steps.map(([id, span]) => {
       let [busy, sum, until] = [0, 0, 0]
-      for (const [step, start, end] of kernels.filter((kernel) => kernel[0] === id)) {
+      for (const [, start, end] of kernels.filter((kernel) => kernel[0] === id)) {
         busy += Math.max(0, end - Math.max(start, until))
         sum += end - start
         until = Math.max(until, end)

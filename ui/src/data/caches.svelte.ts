@@ -7,11 +7,12 @@ import { figures } from './figures.svelte'
 import { ranks } from './ranks.svelte'
 import { schema } from './schema.svelte'
 import { openFile, sources } from './source.svelte'
+import { summary } from './summary.svelte'
 import { toolAnswers, toolList } from './tools.svelte'
 
 export function clearCaches(): void {
   for (const store of [
     schema, modules, operations, kernels, copies, steps, layers, layerInstructions, deviceTable, sbufPartitions, scratchpad, ranks, deviceSummary, sources, openFile,
-    toolAnswers, toolList, figures,
+    toolAnswers, toolList, summary, figures,
   ]) store.clear()
 }

@@ -1,4 +1,5 @@
 // The summary of the open profile, and the SQL results for its charts: steps and memory over time.
+import { untrack } from 'svelte'
 import type { TableInfo } from '../model/api'
 import {
   allocatedQuery, BUCKETS, counterSeries, DEVICE_MEMORY_TRACKS, HOST_MEMORY_TRACKS, readSeries, readSteps, readSummary, stepsQuery, type Series, type StepBar, type Summary,
@@ -19,10 +20,15 @@ class ProfileSummary {
   error: string | null = $state(null)
   isLoading = $state(false)
   #request = new LatestRequest()
+  #profile = ''
 
+  /** Asks once: opening the tab again does not repeat it. */
   async load(name: string, span: Span): Promise<void> {
+    if (this.#profile === name && !untrack(() => this.error)) return
+    this.clear()
+    this.#profile = name
+    this.isLoading = true
     const signal = this.#request.begin()
-    Object.assign(this, { document: null, steps: [], deviceMemory: [], hostMemory: [], isMissing: false, error: null, isLoading: true })
     const isStale = () => signal.aborted
     try {
       await Promise.all([schema.load(name), this.#loadDocument(name, isStale)])
@@ -33,6 +39,12 @@ class ProfileSummary {
       if (!isStale()) this.error = (failure as Error).message
     }
     if (!isStale()) this.isLoading = false
+  }
+
+  clear(): void {
+    this.#request.cancel()
+    this.#profile = ''
+    Object.assign(this, { document: null, steps: [], deviceMemory: [], hostMemory: [], isMissing: false, error: null, isLoading: false })
   }
 
   async #loadDocument(name: string, isStale: () => boolean): Promise<void> {

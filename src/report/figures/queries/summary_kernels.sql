@@ -1,3 +1,3 @@
--- What ran on streams of devices: kernels, copies and memsets, by name.
+-- Kernels, by name: what ran on streams of devices but copies and memsets.
 WITH {lane_event}
-{ranked_events self=duration_ps / 1e3 | which=source_role = 'device' AND lane_role = 'stream'}
+{ranked_events self=duration_ps / 1e3 | which=source_role = 'device' AND lane_role = 'stream' AND id NOT IN (SELECT id FROM GpuCopy)}

@@ -4,7 +4,7 @@ WITH timed AS (
     FROM Step
     WHERE origin = 'annotated'
     UNION ALL
-    SELECT 'device_ns', device_end_ts - device_start_ts
+    SELECT 'device_ns', coalesce(device_ns, device_end_ts - device_start_ts)
     FROM Step
     WHERE device_event_count > 0
     UNION ALL
