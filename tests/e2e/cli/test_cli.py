@@ -18,7 +18,7 @@ from conftest import DATA, ROOT
 
 MATMUL = DATA / "xplane" / "jax_matmul_h200.xplane.pb"
 TEXT = ["--output-format", "summary-text"]
-COMMANDS = ["inspect", "view", "info", "sql", "stats", "tool", "diff", "timeline", "convert", "recommend", "recover", "serve", "neff",
+COMMANDS = ["inspect", "view", "info", "sql", "stats", "tool", "figures", "diff", "timeline", "convert", "recommend", "recover", "serve", "neff",
             "fleet", "capture", "nccom-test", "show-session", "xprof"]
 CAPTURE_COMMANDS = [["view", *TEXT], ["info"]]
 ESCAPE = "\x1b"
