@@ -105,10 +105,10 @@ test('every figure of the summary and of the analyses is what its query gives', 
     const collected = new Collected(name)
     all.push(collected)
     page = await openPage(browser, `${server.url}/profile/${name}?tab=summary&panel=maximized`, { width: 1600, height: 1200 })
-    await page.getByRole('region', { name: 'Summary' }).getByText('Duration').waitFor()
+    await page.getByRole('region', { name: 'Summary' }).getByText('Duration', { exact: true }).waitFor()
     await collected.read('summary', '[role=region][aria-label=Summary]')
     for (const tool of tools.map((one) => one.name as Tool)) {
-      if (['graph_viewer', 'memory_viewer', 'memory_profile'].includes(tool)) continue
+      if (['graph_viewer', 'memory_viewer'].includes(tool)) continue
       await page.goto(`${server.url}/profile/${name}?tool=${tool}`)
       const main = page.getByRole('main', { name: TOOL_TITLES[tool], exact: true })
       await main.waitFor()

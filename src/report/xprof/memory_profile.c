@@ -13,6 +13,7 @@ static const struct tool_column summary_columns[] = {
     NUMBER("capacity_bytes", "Capacity (B)", FOR_USERS, 0),
     NUMBER("heap_bytes", "Heap (B)", FOR_SCRIPTS, 0),
     NUMBER("stack_bytes", "Stack (B)", FOR_SCRIPTS, 0),
+    NUMBER("free_bytes", "Free (B)", FOR_SCRIPTS, 0),
     NUMBER("fragmentation_percent", "Fragmentation (%)", FOR_USERS, 1),
     NUMBER("allocations", "Allocations", FOR_USERS, 0),
     NUMBER("frees", "Frees", FOR_USERS, 0),

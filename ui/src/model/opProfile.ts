@@ -14,7 +14,7 @@ export interface OpRow {
   wasted_percent: number | null
   flops_percent: number | null
   hbm_percent: number | null
-  occurrences: number
+  occurrences: number | null // null of idle time
   flops: number | null
   hbm_bytes: number | null
   devices: number // whose times are added up

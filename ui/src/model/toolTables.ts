@@ -226,14 +226,14 @@ export function partsQuery(query: string, spec: TableSpec, chosen: readonly [str
   const where = chosen.map(([id, value]) => ` AND "${id}" = ${text(value)}`).join('')
   const parts = spec.parts.map(({ id }) =>
     `SELECT ${text(id)} AS chart, coalesce(nullif("${id}"::VARCHAR, ''), '(none)') AS name, ${spec.timeScale} * sum("${spec.time}") AS ns ` +
-    `FROM shown GROUP BY name HAVING ns > 0`)
+    `FROM shown GROUP BY 1, 2 HAVING ns > 0`)
   return `WITH shown AS (SELECT * FROM (\n${query}\n) WHERE true${where}),
 part AS (${parts.join(' UNION ALL ')}),
 ranked AS (SELECT *, row_number() OVER (PARTITION BY chart ORDER BY ns DESC) AS place, count(*) OVER (PARTITION BY chart) AS parts FROM part)
 SELECT chart, CASE WHEN place > ${MAX_PARTS} AND parts > ${MAX_PARTS} + 1 THEN parts - ${MAX_PARTS} || ' others' ELSE name END AS part, sum(ns) AS time_ns,
     sum(ns) / sum(sum(ns)) OVER (PARTITION BY chart) AS share
 FROM ranked
-GROUP BY ALL`
+GROUP BY 1, 2`
 }
 
 /** The values of a column, in order. */
