@@ -40,7 +40,7 @@ def fits(text, value, unit, count):
         return text.replace("µs", "us") == str(value)
     low, high = read(text)
     found = float(value) * SCALES[unit]
-    slack = 1e-9 * abs(found) + 1e-12 + (count if unit == "ns" else 0)  # tables have whole nanoseconds
+    slack = 1e-9 * abs(found) + 1e-12 + (max(count, 1) if unit == "ns" else 0)  # tables have whole nanoseconds
     return low - slack <= found <= high + slack
 
 

@@ -5,7 +5,8 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TOOL_TITLES, type Tool, type ToolInfo } from '../../ui/src/model/analysis'
 import { findFigure, type FigureGroup } from '../../ui/src/model/figures'
-import { CAPTURES, closePages, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
+import { makeDeviceProfile, run } from './device-server'
+import { CAPTURES, closePages, DATA, launch, openPage, ROOT, Server, type CaptureName } from './fixtures'
 import { getJson } from './tab-helpers'
 
 interface Shown {
@@ -14,19 +15,27 @@ interface Shown {
   text: string
 }
 
+// Kinds of captures that other tests of pages do without: ROCm by XLA and by PyTorch, TensorFlow, a device profile.
+const OTHERS = {
+  rocm: [join(DATA, 'xplane/rocm_mi300_gemm.xplane.pb')], amd: [join(DATA, 'kineto/amd_mi250.json.gz')], tf: [join(DATA, 'xplane/tf_gpu_worker.xplane.pb')],
+}
+
 let server: Server
 let browser: Browser
 let page: Page & { consoleErrors: string[] }
 let groups: FigureGroup[]
 
 beforeAll(async () => {
-  server = await Server.shared()
+  server = await Server.start(Object.keys(CAPTURES) as CaptureName[])
+  for (const [name, files] of Object.entries(OTHERS)) run(['view', ...files, '--display-name', name, '--data-path', server.workspace, '--ingest-only'])
+  makeDeviceProfile(server.workspace, 'device', join(DATA, 'device/step.hlo.pb'))
   browser = await launch({ webgl: false })
   groups = (await getJson<{ groups: FigureGroup[] }>(server, '/figures')).groups
 })
 
 afterAll(async () => {
   await closePages(browser)
+  await server?.stop()
 })
 
 /** The figures in an element, and what looks like one but has no id. Names, code, axes and what can be chosen are none. */
@@ -99,15 +108,15 @@ function compare(all: Collected[]): string[] {
 }
 
 test('every figure of the summary and of the analyses is what its query gives', async () => {
-  const { tools } = await getJson<{ tools: ToolInfo[] }>(server, '/tools')
   const all: Collected[] = []
-  for (const name of Object.keys(CAPTURES) as CaptureName[]) {
+  for (const name of [...Object.keys(CAPTURES), ...Object.keys(OTHERS), 'device']) {
+    const { tools } = await getJson<{ tools: ToolInfo[] }>(server, `/profiles/${name}/tools`)
     const collected = new Collected(name)
     all.push(collected)
     page = await openPage(browser, `${server.url}/profile/${name}?tab=summary&panel=maximized`, { width: 1600, height: 1200 })
     await page.getByRole('region', { name: 'Summary' }).getByText('Duration', { exact: true }).waitFor()
     await collected.read('summary', '[role=region][aria-label=Summary]')
-    for (const tool of tools.map((one) => one.name as Tool)) {
+    for (const tool of tools.filter(({ is_empty }) => !is_empty).map((one) => one.name as Tool)) {
       if (['graph_viewer', 'memory_viewer'].includes(tool)) continue
       await page.goto(`${server.url}/profile/${name}?tool=${tool}`)
       const main = page.getByRole('main', { name: TOOL_TITLES[tool], exact: true })
