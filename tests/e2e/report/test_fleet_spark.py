@@ -51,7 +51,10 @@ def test_results_are_the_same_row_for_row(kymo, gen_run, tmp_path, spark, monkey
     subprocess.run([gen_run, "--ranks", "16", "--machine-ranks", "4", "--tensor", "2", "--pipeline", "2", "--steps", "30", "--seed", "7",
                     "--straggler", "kernel:5:1.4", "--straggler", "host:9:1.3:12", "--slow-link", "dp_1:3", "--lost-rank", "3",
                     "--clocks", "1e6:5", "--run", "night 1", dataset], check=True)
-    report = kymo.json("fleet", "report", dataset, "--format", "json")
+    (damaged,) = dataset.glob("RankStep/*/*/rank=14/part-0.parquet")  # is left out, by both
+    damaged.write_bytes(damaged.read_bytes()[:500])
+    report = json.loads(kymo.run("fleet", "report", dataset, "--format", "json").stdout)
+    assert "damaged-ranks" in [finding["rule"] for finding in report[0]["findings"]]
     (folder,) = os.listdir(dataset / "_analysis")
     local = results(dataset, folder)
     assert len(local["Straggler"]) == 2
@@ -61,6 +64,7 @@ def test_results_are_the_same_row_for_row(kymo, gen_run, tmp_path, spark, monkey
     assert result.returncode == 0, result.stderr  # where Java and Spark have their say
     again = json.loads(result.stdout)
     assert [finding["title"] for finding in again[0]["findings"]] == [finding["title"] for finding in report[0]["findings"]]
+    assert again[0]["ranks"] == report[0]["ranks"] == again[0]["lanes"]
     found = results(dataset, folder)
     assert found.keys() == local.keys()
     for name in local.keys() - {"RunFinding"}:  # whose evidence is text
@@ -98,17 +102,3 @@ def test_without_spark_the_message_says_what_is_missing(kymo, gen_run, tmp_path,
     assert "No module named 'pyspark'; `pip install pyspark` installs Spark" in missing
     monkeypatch.setenv("KYMO_PYTHON", str(tmp_path / "nothing"))
     assert "cannot run" in kymo.refuses("fleet", "report", tmp_path / "runs", "--engine", MASTER)
-
-
-@pytest.mark.slow
-def test_a_rank_that_cannot_be_read_is_left_out(kymo, gen_run, tmp_path, spark, monkeypatch):
-    dataset = tmp_path / "runs"
-    subprocess.run([gen_run, "--ranks", "8", "--machine-ranks", "4", "--tensor", "2", "--steps", "10", "--run", "r", dataset], check=True)
-    file = dataset / "RankStep/run=r/instance=node0/rank=1/part-0.parquet"
-    file.write_bytes(file.read_bytes()[:500])
-    for name, value in spark.items():
-        monkeypatch.setenv(name, value)
-    result = kymo.run("fleet", "report", dataset, "--format", "json", "--engine", MASTER, timeout=900)
-    assert result.returncode == 0, result.stderr
-    report, = json.loads(result.stdout)
-    assert report["ranks"] == report["lanes"] == 7 and [finding["rule"] for finding in report["findings"]] == ["damaged-ranks"]
