@@ -60,11 +60,14 @@ SANITIZED_CASES = 1
 SANITIZED_DAMAGE_CASES = 4
 SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
+QUERIES = ("fleet_report", "fleet_ranks", "fleet_api", "diff_runs", "sql_files", "figures", "digits")  # mostly DuckDB, which is not sanitized
 
 
 def is_for_sanitizers(item):
     has = {name: item.get_closest_marker(name) for name in ("sanitized", "sanitized_build", "plain_build", "slow")}
-    return "kymo" in item.fixturenames and not has["plain_build"] and (not has["slow"] or has["sanitized"] or has["sanitized_build"])
+    is_marked = has["sanitized"] or has["sanitized_build"]
+    is_short = not has["slow"] and not any(word in item.path.name for word in QUERIES)
+    return "kymo" in item.fixturenames and not has["plain_build"] and bool(is_short or is_marked)
 
 
 def sanitized_cases(item):

@@ -139,6 +139,7 @@ struct query_search {
     struct text id;
     struct output *sql; /* of the group */
     enum figure_query found;
+    bool is_of_tool; /* over relations, not over tables alone */
 };
 
 static void find_query(void *context, const struct figure_group *group,
@@ -151,24 +152,27 @@ static void find_query(void *context, const struct figure_group *group,
     const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
     const char *sql = tool ? tool_table_query(tool, group->table) : group->sql;
     search->found = sql ? FIGURE_QUERY : FIGURE_NO_QUERY;
+    search->is_of_tool = tool != NULL;
     if (sql)
         output_text(search->sql, sql);
 }
 
 /* The query over relations is put into `sql`, with a 0 behind it. */
-static enum figure_query search_query(struct text group, struct output *sql)
+static enum figure_query search_query(struct text group, struct output *sql, bool *is_of_tool)
 {
     struct query_search search = {.id = group, .sql = sql};
     output_memory(sql);
     figures_visit(find_query, &search);
     output_char(sql, '\0');
+    *is_of_tool = search.is_of_tool;
     return search.found;
 }
 
 enum figure_query figures_find_query(struct text group)
 {
     struct output query;
-    enum figure_query found = search_query(group, &query);
+    bool is_of_tool;
+    enum figure_query found = search_query(group, &query, &is_of_tool);
     output_discard(&query);
     return found;
 }
@@ -178,10 +182,13 @@ bool figures_put_query(struct output *sql, struct text group, const char *group_
 {
     struct output query;
     struct present_tables *present = NULL;
-    search_query(group, &query);
+    bool is_of_tool;
+    search_query(group, &query, &is_of_tool);
     bool ok = present_find(&present, connection, err);
-    if (ok)
+    if (ok && is_of_tool)
         relations_put(sql, present, &(struct relation_options){.group_by = group_by}, query.data);
+    else if (ok)
+        tables_put(sql, present, query.data);
     present_free(present);
     output_discard(&query);
     return ok;

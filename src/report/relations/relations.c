@@ -114,6 +114,26 @@ void definitions_put(struct output *sql, const struct output *definitions, const
     output_text(sql, query);
 }
 
+static void put_missing(struct output *definitions, const struct output *used,
+                        const struct present_tables *present)
+{
+    for (enum table_number i = 0; i < TABLE_COUNT; i++)
+        if (names(used, table_schemas[i].name))
+            missing_put(definitions, present, i);
+}
+
+void tables_put(struct output *sql, const struct present_tables *present, const char *query)
+{
+    struct output used, definitions;
+    output_memory(&used);
+    output_memory(&definitions);
+    output_text(&used, query);
+    put_missing(&definitions, &used, present);
+    definitions_put(sql, &definitions, query);
+    output_discard(&definitions);
+    output_discard(&used);
+}
+
 /* Only the relations that the query is over, and what these are over, are put: planning all of them
  * would take longer than most queries. They are found from the last to the first, as each is over
  * those before it. */
@@ -130,9 +150,7 @@ void relations_put(struct output *sql, const struct present_tables *present,
         if (is_needed[i])
             output_format(&used, " %s", sql_of(&relations[i], options));
     }
-    for (enum table_number i = 0; i < TABLE_COUNT; i++)
-        if (names(&used, table_schemas[i].name))
-            missing_put(&definitions, present, i);
+    put_missing(&definitions, &used, present);
     put_options(&definitions, options);
     for (size_t i = 0; i < RELATION_COUNT; i++)
         if (is_needed[i])

@@ -60,6 +60,9 @@ struct relation_options {
 void relations_put(struct output *sql, const struct present_tables *present,
                    const struct relation_options *options, const char *query);
 
+/* The same for a query over tables alone. */
+void tables_put(struct output *sql, const struct present_tables *present, const char *query);
+
 /* Puts a query that may begin with WITH behind definitions for WITH, each with a comma behind it.
  */
 void definitions_put(struct output *sql, const struct output *definitions, const char *query);

@@ -90,6 +90,7 @@ def scale_of(values):
     return min(largest, abs(center) + reach) if reach > 0 else largest
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("order", ["rank", "machine", "slowest", "cluster"])
 def test_a_picture_is_what_numpy_makes_of_the_results(ready, order):
     server, folder = ready
@@ -126,6 +127,7 @@ def test_the_worst_of_a_cell_is_where_its_largest_value_is(ready, order):
         assert server.ask("GET", f"{URL}/worst?rows=3-3&steps=0-6").status == 404  # what rank 3 has lost
 
 
+@pytest.mark.sanitized
 def test_a_step_has_its_collectives_with_arrivals_and_its_path(ready):
     server, folder = ready
     matches = table(folder, "CollectiveMatch")
@@ -152,6 +154,7 @@ def test_the_report_is_that_of_the_command(ready, kymo):
     assert server.get("runs") == {"runs": [{"dataset": "team/runs", "run": "a b"}]}
 
 
+@pytest.mark.sanitized
 @pytest.mark.parametrize("path, status, word", [
     ("runs/team%2Fruns/none", 404, "none"),
     ("runs/other/a", 404, "other"),

@@ -213,6 +213,7 @@ def test_what_a_killed_server_left_is_removed_and_a_running_one_is_left_alone(ky
         server.stop()
 
 
+@pytest.mark.sanitized
 def test_requests_side_by_side_see_a_rank_as_it_was_or_is(kymo, tmp_path):
     """While a rank is replaced again and again: each answer is whole, or says what happened; other ranks do not notice."""
     dataset, data = tmp_path / "runs", tmp_path / "data"
