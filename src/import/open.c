@@ -11,6 +11,8 @@
 #include "import/recording/recording.h"
 #include "import/xplane/xplane.h"
 
+#include <stdio.h>
+
 bool is_xplane_name(const char *name)
 {
     struct text text = text_of(name);
@@ -162,15 +164,21 @@ static bool open_parts(const struct capture *capture, const enum format *formats
     return ok;
 }
 
-/* Symbols of C++ are shown as names; the tables keep both. */
+/* Symbols of C++ are shown as names; the tables keep both. What is left out of a name ("…") may be
+ * all that tells two symbols apart: a checksum of the symbol does then. */
 static void show_names(struct catalog *catalog)
 {
-    char name[MANGLED_MAX];
+    char name[MANGLED_MAX + sizeof " [01234567]"];
     for (size_t i = 0; i < catalog->types.count; i++) {
         struct event_type *type = &catalog->types.items[i];
         size_t size = type->display_name == STRING_NONE
                           ? mangled_read(catalog_text(catalog, type->name), name)
                           : 0;
+        if (size > 0 && memmem(name, size, "…", strlen("…"))) {
+            struct text symbol = catalog_text(catalog, type->name);
+            size += (size_t)snprintf(name + size, sizeof name - size, " [%08x]",
+                                     crc32_of(0, symbol.data, symbol.size));
+        }
         if (size > 0)
             type->display_name = catalog_string(catalog, (struct text){name, size});
     }

@@ -128,7 +128,7 @@ describe.each(['dark', 'light'] as const)('in the %s theme', (theme) => {
     await card('Memory').locator('svg[role=img] path').waitFor()
     await card('Step times').locator('rect.host').first().waitFor()
     await atEachWidth(page, async (what) => {
-      const [[whole], [part]] = [await boxes(card('Device utilization').locator('.whole')), await boxes(card('Device utilization').locator('.part'))]
+      const [[whole], [part]] = [await boxes(card('Devices busy').locator('.whole')), await boxes(card('Devices busy').locator('.part'))]
       expectTrue([part!, whole!], [DEVICE_BUSY, 1], `${what}: BarList`)
       expectTrue(await boxes(card('Top kernels').locator('.part')), STREAMS.map(({ busy }) => busy), `${what}: BarList of kernels`)
       const heights = (await attributes(card('Step times').locator('rect.host'), 'height')).flat()

@@ -10,6 +10,7 @@ import tarfile
 
 import pytest
 
+import kernel_names
 from conftest import DATA
 
 pytestmark = [
@@ -99,11 +100,11 @@ def test_kernel_stats_of_xprof_are_those_of_kymo_stats(kymo, tmp_path, capture):
     kymo.ok("convert", DATA / capture, target)
     theirs, ours = {}, {}
     for row in table_of_xprof(target, "kernel_stats"):
-        key = row["kernel_name"], tuple(map(int, row["grid_dim"].split(","))), tuple(map(int, row["block_dim"].split(",")))
+        key = kernel_names.key(row["kernel_name"]), tuple(map(int, row["grid_dim"].split(","))), tuple(map(int, row["block_dim"].split(",")))
         count, total = theirs.get(key, (0, 0))
         theirs[key] = count + row["occurrences"], total + row["total_duration_us"]
     for row in kymo.json("stats", DATA / capture, "cuda_gpu_kern_gb_sum", "--format", "json"):
-        key = row["Name"], *(tuple(map(int, row[c].split())) for c in ("GridXYZ", "BlockXYZ"))
+        key = kernel_names.key(row["Name"]), *(tuple(map(int, row[c].split())) for c in ("GridXYZ", "BlockXYZ"))
         ours[key] = row["Instances"], row["Total Time (ns)"] / 1000
     assert {key: count for key, (count, _) in theirs.items()} == {key: count for key, (count, _) in ours.items()}
     for key, (count, total) in theirs.items():

@@ -180,7 +180,7 @@ def test_equal_captures_have_no_changes(kymo, pair):
     assert {row["matched"] for row in document["rows"]} == {"exact"}
     assert document["step_time"]["p_value"] == 1 and document["step_time"]["significance"] == "not significant"
     assert {kind for kind, counts in document["counts"].items() if counts["same"]} == {
-        "steps", "operators", "kernels", "copies", "host", "memory"}
+        "steps", "operators", "families", "kernels", "copies", "host", "memory"}
 
 
 def edited(path, edit):

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import kernel_names
 import xspace
 from conftest import DATA
 from test_torch import Trace
@@ -31,11 +32,12 @@ def spread(values):
 
 def check_summary(rows, groups, name, count="Instances"):
     """Rows of a summary are those of the groups: {name: durations}, by total time."""
-    assert {row[name]: (row["Total Time (ns)"], row[count]) for row in rows} == {
-        key: (sum(values), len(values)) for key, values in groups.items()
+    durations = {kernel_names.key(key): values for key, values in groups.items()}
+    assert {kernel_names.key(row[name]): (row["Total Time (ns)"], row[count]) for row in rows} == {
+        key: (sum(values), len(values)) for key, values in durations.items()
     }
     for row in rows:
-        assert [row[column] for column in SPREAD] == pytest.approx(spread(groups[row[name]]))
+        assert [row[column] for column in SPREAD] == pytest.approx(spread(durations[kernel_names.key(row[name])]))
     whole = sum(map(sum, groups.values()))
     assert [row["Time (%)"] for row in rows] == pytest.approx([100 * row["Total Time (ns)"] / whole for row in rows])
     assert sum(row["Time (%)"] for row in rows) == pytest.approx(100)
@@ -119,13 +121,13 @@ def test_time_from_launch_to_end_is_split(nccl):
     for kernel in capture.of("kernel"):
         call = calls[kernel["args"]["correlation"]]
         end = call["from"] + call["ns"]
-        groups[call["tid"], call["name"], kernel["name"]].append(
+        groups[call["tid"], call["name"], kernel_names.key(kernel["name"])].append(
             (kernel["from"] + kernel["ns"] - call["from"], call["ns"], max(kernel["from"] - end, 0), kernel["ns"])
         )
     rows = reports["cuda_kern_exec_sum"]
     assert len(rows) == len(groups)
     for row in rows:
-        values = groups[row["TID"], row["API Name"], row["Kernel Name"]]
+        values = groups[row["TID"], row["API Name"], kernel_names.key(row["Kernel Name"])]
         assert row["Count"] == len(values)
         queued = [v[2] for v in values if v[2] > 0]
         assert row["QCount"] == pytest.approx(len(queued), abs=1)  # times of the JSON are rounded

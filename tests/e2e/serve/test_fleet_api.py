@@ -151,7 +151,9 @@ def test_the_report_is_that_of_the_command(ready, kymo):
     server, folder = ready
     printed = kymo.json("fleet", "report", folder.parent.parent, "--format", "json", "--sql")
     assert [server.get(f"{URL}/report")] == printed
-    assert server.get("runs") == {"runs": [{"dataset": "team/runs", "run": "a b"}]}
+    (run,) = server.get("runs")["runs"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", run.pop("created"))
+    assert run == {"dataset": "team/runs", "run": "a b"}
 
 
 @pytest.mark.sanitized

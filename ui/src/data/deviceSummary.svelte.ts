@@ -23,8 +23,11 @@ class DeviceSummary {
     if (key === this.#loaded) return
     const signal = this.#request.begin()
     this.#loaded = key
-    const query = async <T>(table: string, sql: string): Promise<T[]> =>
-      schema.has(table) ? toObjects<T>(await api.runSql(profile, ofRank(sql, rank, (name) => schema.hasColumn(name, 'rank')), 1000, signal)) : []
+    const query = async <T>(table: string, sql: string): Promise<T[]> => {
+      if (!schema.has(table)) return []
+      const rows = toObjects<T>(await api.runSql(profile, ofRank(sql, rank, (name) => schema.hasColumn(name, 'rank')), 1000, signal))
+      return rank === null ? rows : rows.map((row) => ({ ...row, rank })) // which the query leaves out
+    }
     try {
       const [metrics, metadata, opcodes, path] = await Promise.all([
         query<Metrics>('Summary', 'FROM {Summary}'), query<Metrics>('Metadata', 'FROM {Metadata}'),

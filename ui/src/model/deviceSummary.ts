@@ -142,7 +142,7 @@ export interface PathPart {
   rank?: number
 }
 
-export const PATH_SQL = `SELECT CASE WHEN wait IS NULL THEN unit ELSE '' END AS unit, wait, sum(duration_ns)::DOUBLE AS time_ns, any_value(rank) AS rank
+export const PATH_SQL = `SELECT CASE WHEN wait IS NULL THEN unit ELSE '' END AS unit, wait, sum(duration_ns)::DOUBLE AS time_ns
   FROM {CriticalPath} GROUP BY ALL ORDER BY time_ns DESC`
 
 /** The critical path as a track: each part is the event that works or waits. */
