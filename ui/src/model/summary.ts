@@ -202,10 +202,10 @@ export const DEVICE_MEMORY_TRACKS = `SELECT concat_ws(' · ', any_value(c.name),
   WHERE regexp_matches(lower(c.name), 'bytes|memory|\\bmem\\b') AND c.value IS NOT NULL
   GROUP BY t.id ORDER BY max(c.value) DESC, 1 LIMIT ${MAX_SERIES}`
 
-/** The same of the memory of hosts. */
-export const HOST_MEMORY_TRACKS = `SELECT coalesce(t.instance_id, 'host'), t.id
+/** The same of the memory of hosts; several processes of a host may have recorded it. */
+export const HOST_MEMORY_TRACKS = `SELECT coalesce(t.instance_id, 'host'), min(t.id)
   FROM Track t JOIN Track s ON s.id = t.parent_id AND starts_with(s.name, 'mem_usage')
-  WHERE t.name = 'usage' ORDER BY 1 LIMIT ${MAX_SERIES}`
+  WHERE t.name = 'usage' GROUP BY 1 ORDER BY 1 LIMIT ${MAX_SERIES}`
 
 /** Counters as the timeline has them, with its gaps: the largest value of each item. */
 export function counterSeries(names: ReadonlyMap<number, string>, data: TimelineData): Series[] {
