@@ -179,11 +179,13 @@ test('the roofline draws operations below the peaks; a point is a row', async ()
 test('memory is drawn with its peak, and what is alive there; a moment is on the timeline', async () => {
   await open('/profile/gpt?tool=memory_profile')
   const { memoryProfilePerAllocator: all } = await getJson<{
-    memoryProfilePerAllocator: Record<string, { profileSummary: { peakStatsTimePs: string }; activeAllocations: unknown[] }>
+    memoryProfilePerAllocator: Record<string, unknown>
   }>(server, '/profiles/gpt/tools/memory_profile?format=gviz')
   const name = Object.keys(all)[0]!
   expect(await page.getByLabel('Allocator').inputValue()).toBe(name)
-  await expect.poll(() => grid(page, 'Alive at the peak').getAttribute('aria-rowcount')).toBe(String(all[name]!.activeAllocations.length + 1))
+  const { at_peak: alive } = await answer('gpt', 'memory_profile', '&table=at_peak')
+  const rows = alive!.filter(({ memory_id }) => memory_id === name).length
+  await expect.poll(() => grid(page, 'Alive at the peak').getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe(String(rows + 1))
   await page.getByLabel('Scale').selectOption('capacity')
   await main().getByText('Free', { exact: true }).waitFor()
   const chart = main().getByRole('slider')

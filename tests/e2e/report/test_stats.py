@@ -88,9 +88,9 @@ def test_kernels_copies_and_calls_are_those_of_the_capture(nccl):
     shapes = collections.Counter()
     for event in capture.of("kernel"):
         shape = [tuple(event["args"][key]) for key in ("grid", "block")]
-        shapes[(event["name"], *shape)] += event["ns"]
+        shapes[(kernel_names.key(event["name"]), *shape)] += event["ns"]
     assert shapes == {
-        (row["Name"], *(tuple(map(int, row[key].split())) for key in ("GridXYZ", "BlockXYZ"))): row["Total Time (ns)"]
+        (kernel_names.key(row["Name"]), *(tuple(map(int, row[key].split())) for key in ("GridXYZ", "BlockXYZ"))): row["Total Time (ns)"]
         for row in reports["cuda_gpu_kern_gb_sum"]
     }
     sizes = collections.defaultdict(list)
