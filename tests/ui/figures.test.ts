@@ -122,6 +122,7 @@ test('every figure of the summary and of the analyses is what its query gives', 
       const main = page.getByRole('main', { name: TOOL_TITLES[tool], exact: true })
       await main.waitFor()
       await main.getByText('Loading…').waitFor({ state: 'detached' })
+      await page.waitForLoadState('networkidle')
       await collected.read(tool, '.analysis main')
     }
     expect(page.consoleErrors).toEqual([])
