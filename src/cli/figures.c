@@ -31,12 +31,19 @@ const struct command command_figures = {
     .run = figures,
 };
 
+/* Without a page nothing is chosen. */
+static const char *default_parameter(const void *context, const char *name)
+{
+    (void)context;
+    return strcmp(name, "group_by") == 0 ? tool_groupings[0] : NULL;
+}
+
 static bool write_query(const void *context, struct sql_connection *connection,
                         const char *directory, struct output *out, struct error *err)
 {
     (void)directory;
     const char *id = context;
-    if (!figures_put_query(out, text_of(id), tool_groupings[0], connection, err))
+    if (!figures_put_query(out, text_of(id), default_parameter, NULL, connection, err))
         return false;
     output_char(out, '\n');
     return true;

@@ -10,6 +10,7 @@
 #include "store/tables/store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum entry_kind { ENTRY_GROUP, ENTRY_FIGURE, ENTRY_SHARED };
 
@@ -177,20 +178,58 @@ enum figure_query figures_find_query(struct text group)
     return found;
 }
 
-bool figures_put_query(struct output *sql, struct text group, const char *group_by,
-                       struct sql_connection *connection, struct error *err)
+static bool is_decimal(const char *value)
 {
-    struct output query;
+    size_t size = strspn(value, "-.0123456789");
+    char *end;
+    strtod(value, &end);
+    return size > 0 && value[size] == '\0' && end == value + size;
+}
+
+static void put_literal(struct output *sql, const char *value)
+{
+    if (!value || is_decimal(value))
+        output_text(sql, value ? value : "NULL");
+    else
+        sql_put_quoted(sql, '\'', value);
+}
+
+/* Puts the query with values for `$name`, and a 0 behind it. */
+static void fill_parameters(struct output *sql, const char *query, figure_parameter *parameter,
+                            const void *context)
+{
+    for (const char *mark; (mark = strchr(query, '$'));) {
+        char name[64];
+        size_t size = strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz_");
+        snprintf(name, sizeof name, "%.*s", (int)size, mark + 1);
+        output_write(sql, query, (size_t)(mark - query));
+        put_literal(sql, parameter(context, name));
+        query = mark + 1 + size;
+    }
+    output_text(sql, query);
+    output_char(sql, '\0');
+}
+
+bool figures_put_query(struct output *sql, struct text group, figure_parameter *parameter,
+                       const void *context, struct sql_connection *connection, struct error *err)
+{
+    struct output query, filled;
     struct present_tables *present = NULL;
     bool is_of_tool;
     search_query(group, &query, &is_of_tool);
+    output_memory(&filled);
+    if (!is_of_tool)
+        fill_parameters(&filled, query.data, parameter, context);
     bool ok = present_find(&present, connection, err);
     if (ok && is_of_tool)
-        relations_put(sql, present, &(struct relation_options){.group_by = group_by}, query.data);
+        relations_put(sql, present,
+                      &(struct relation_options){.group_by = parameter(context, "group_by")},
+                      query.data);
     else if (ok)
-        tables_put(sql, present, query.data);
+        tables_put(sql, present, filled.data);
     present_free(present);
     output_discard(&query);
+    output_discard(&filled);
     return ok;
 }
 

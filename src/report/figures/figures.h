@@ -38,10 +38,14 @@ enum figure_query {
     FIGURE_QUERY,
 };
 enum figure_query figures_find_query(struct text group);
+/* The value of a parameter of a query, as it was chosen on a page; NULL: none was. */
+typedef const char *figure_parameter(const void *context, const char *name);
+
 /* Puts the query of a group that has one over the tables of a profile: plain SQL, which any DuckDB
- * runs over its Parquet files. `group_by` is one of tool_groupings, for op_profile. */
-bool figures_put_query(struct output *sql, struct text group, const char *group_by,
-                       struct sql_connection *connection, struct error *err);
+ * runs over its Parquet files. What a query writes as `$name` becomes the parameter's value, a
+ * number or a text, or NULL. op_profile has the parameter group_by, one of tool_groupings. */
+bool figures_put_query(struct output *sql, struct text group, figure_parameter *parameter,
+                       const void *context, struct sql_connection *connection, struct error *err);
 
 /* The catalog as JSON. */
 void figures_put_json(struct json *json);

@@ -12,7 +12,16 @@ void list_figures(struct request *request, struct reply *reply)
     figures_put_json(&json);
 }
 
-/* The query of a group, to be run by POST sql or any DuckDB. */
+static const char *chosen_parameter(const void *context, const char *name)
+{
+    const char *value = request_argument(context, name);
+    const char *grouping;
+    if (strcmp(name, "group_by") == 0 && tool_grouping(value, &grouping))
+        return grouping;
+    return value;
+}
+
+/* The query of a group with what the arguments choose, to be run by POST sql or any DuckDB. */
 void get_figures_query(struct request *request, struct reply *reply)
 {
     const char *group = request->parameters[1];
@@ -38,7 +47,8 @@ void get_figures_query(struct request *request, struct reply *reply)
     if (!profile_query_begin(&query, request->subject->opened, request, QUERY_SEARCH, reply))
         return;
     output_memory(&sql);
-    if (figures_put_query(&sql, text_of(group), grouping, query.connection, &err)) {
+    if (figures_put_query(&sql, text_of(group), chosen_parameter, request, query.connection,
+                          &err)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
         json_put_text(&json, "query", (struct text){sql.data, sql.size});

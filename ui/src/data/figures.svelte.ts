@@ -25,6 +25,11 @@ class Figures {
     this.#own.set(group, () => api.getFiguresQuery(profile, group, parameters))
   }
 
+  /** A page's own query of a group. */
+  setSql(group: string, sql: string): void {
+    this.#own.set(group, () => Promise.resolve(sql))
+  }
+
   /** A page's own query of a group: one over the query of another. */
   setQuery(profile: string, group: string, base: string, over: (query: string) => string): void {
     this.#own.set(group, async () => over(await this.query(profile, base)))
