@@ -1,7 +1,7 @@
 // Reads the figures of pages and compares them with what plain DuckDB finds by the catalog's queries.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { findFigure, type FigureGroup } from '../../ui/src/model/figures'
 import { ROOT, type Server } from './fixtures'
 import { getJson } from './tab-helpers'
@@ -28,6 +28,32 @@ function readFigures(selector: string): { figures: Shown[]; strays: string[] } {
     strays.push(`${parent.className}: ${texts.currentNode.textContent!.trim()}`)
   }
   return { figures, strays }
+}
+
+/** What a page waits for, from now on. */
+export class Requests {
+  readonly #pending = new Set<Request>()
+
+  constructor(readonly page: Page) {
+    page.on('request', (request) => this.#pending.add(request))
+    page.on('requestfinished', (request) => this.#pending.delete(request))
+    page.on('requestfailed', (request) => this.#pending.delete(request))
+  }
+
+  /** Waits until the page has what it asked for, and has drawn it. */
+  async settled(): Promise<void> {
+    for (let quiet = 0; quiet < 2; quiet = this.#pending.size === 0 ? quiet + 1 : 0) {
+      await this.page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
+    }
+  }
+}
+
+/** Goes to an address of the page without loading it again. */
+export async function follow(page: Page, path: string): Promise<void> {
+  await page.evaluate((url) => {
+    history.replaceState(null, '', url)
+    dispatchEvent(new PopStateEvent('popstate'))
+  }, path)
 }
 
 /** Groups whose queries depend on what was chosen on the page, which alone knows them. */

@@ -6,7 +6,7 @@ import { TOOL_TITLES, type Tool, type ToolInfo } from '../../ui/src/model/analys
 import type { FigureGroup } from '../../ui/src/model/figures'
 import { makeDeviceProfile, run } from './device-server'
 import { CAPTURES, closePages, DATA, launch, openPage, Server, type CaptureName } from './fixtures'
-import { Collected, compareFigures } from './figure-walker'
+import { Collected, compareFigures, follow, Requests } from './figure-walker'
 import { getJson } from './tab-helpers'
 
 // Kinds of captures that other tests of pages do without: ROCm by XLA and by PyTorch, TensorFlow, a device profile.
@@ -39,15 +39,16 @@ test('every figure of the summary and of the analyses is what its query gives', 
     const collected = new Collected(server, groups, name)
     all.push(collected)
     page = await openPage(browser, `${server.url}/profile/${name}?tab=summary&panel=maximized`, { width: 1600, height: 1200 })
+    const requests = new Requests(page)
     await page.getByRole('region', { name: 'Summary' }).getByText('Duration', { exact: true }).waitFor()
     await collected.read(page, 'summary', '[role=region][aria-label=Summary]')
     for (const tool of tools.filter(({ is_empty }) => !is_empty).map((one) => one.name as Tool)) {
       if (['graph_viewer', 'memory_viewer'].includes(tool)) continue
-      await page.goto(`${server.url}/profile/${name}?tool=${tool}`)
+      await follow(page, `/profile/${name}?tool=${tool}`)
       const main = page.getByRole('main', { name: TOOL_TITLES[tool], exact: true })
       await main.waitFor()
       await main.getByText('Loading…').waitFor({ state: 'detached' })
-      await page.waitForLoadState('networkidle')
+      await requests.settled()
       await collected.read(page, tool, '.analysis main')
     }
     expect(page.consoleErrors).toEqual([])
