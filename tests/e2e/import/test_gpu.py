@@ -491,6 +491,13 @@ def test_a_file_that_is_not_known_again_is_told(kymo, tmp_path, content):
         "gpu_trace.pb is empty or damaged at its start: GPU activity is not shown"]
 
 
+def test_a_recording_of_a_later_version_is_refused(kymo, tmp_path):
+    session = Session()
+    session.events.version = 2
+    message = kymo.refuses("view", session.write(tmp_path), "--output-format", "summary-text")
+    assert "ntrace.pb" in message and "the recording is of version 2; this program reads version 1: use a newer one" in message
+
+
 def test_a_flipped_bit_does_no_harm(kymo, tmp_path):
     session, _ = random_session(10)
     path = session.write(tmp_path / "capture") / "gpu_trace.pb"
