@@ -1,6 +1,8 @@
 /*
  * The interposer in the life of its process: loading and fork.
  */
+#include "capture/neuron/process.h"
+
 #include "capture/neuron/objects.h"
 #include "capture/neuron/requests.h"
 #include "capture/neuron/systrace.h"
@@ -10,9 +12,14 @@
 
 /* Handlers of others run between these two: nothing may cancel the thread there. */
 static struct undisturbed forking;
+/* How many of our handlers, which are registered twice, have run: the first one takes the locks and
+ * the last one releases them. */
+static __thread unsigned handlers __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
+    if (handlers++ > 0)
+        return;
     struct undisturbed before;
     undisturbed_begin(&before);
     systrace_lock();
@@ -23,6 +30,8 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    if (--handlers > 0)
+        return;
     struct undisturbed before = forking;
     requests_unlock();
     objects_unlock();
@@ -32,13 +41,28 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    systrace_forked();
+    if (handlers == 1)
+        systrace_forked();
     after_fork_in_parent();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* What was registered last runs first before a fork: a runtime that was loaded after the interposer
+ * would take its locks first, and the thread that fetches, which has ours, would wait for them. */
+void process_watch_forks(void)
+{
+    static bool is_done;
+    if (!__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
+        watch_forks();
 }
 
 /* libkymo's handlers of fork are there already. */
 __attribute__((constructor)) static void prepare(void)
 {
     systrace_prepare();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    watch_forks();
 }

@@ -5,6 +5,7 @@
 #include "capture/neuron/systrace.h"
 
 #include "base/clock.h"
+#include "capture/neuron/process.h"
 #include "capture/neuron/systrace_api.h"
 #include "capture/neuron/taken.h"
 #include "capture/recorder/lock.h"
@@ -240,6 +241,7 @@ void systrace_initialized(NRT_STATUS status)
 {
     if (status != NRT_SUCCESS || is_inside || call_is_to_own_runtime())
         return;
+    process_watch_forks();
     enter();
     trace.is_initialized = true;
     trace.is_given_up = false;
