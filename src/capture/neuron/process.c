@@ -1,8 +1,6 @@
 /*
  * The interposer in the life of its process: loading and fork.
  */
-#include "capture/neuron/process.h"
-
 #include "capture/neuron/objects.h"
 #include "capture/neuron/requests.h"
 #include "capture/neuron/systrace.h"
@@ -51,18 +49,11 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* What was registered last runs first before a fork: a runtime that was loaded after the interposer
- * would take its locks first, and the thread that fetches, which has ours, would wait for them. */
-void process_watch_forks(void)
-{
-    static bool is_done;
-    if (!__atomic_exchange_n(&is_done, true, __ATOMIC_RELAXED))
-        watch_forks();
-}
-
-/* libkymo's handlers of fork are there already. */
+/* libkymo's handlers of fork are there already. Those of a runtime that is loaded later are not,
+ * and what was registered last runs first before a fork: it would take the runtime's locks, and the
+ * thread that fetches, which has ours, would wait for them. Hence once more with the runtime. */
 __attribute__((constructor)) static void prepare(void)
 {
-    systrace_prepare();
+    systrace_prepare(watch_forks);
     watch_forks();
 }

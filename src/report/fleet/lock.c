@@ -100,6 +100,8 @@ void rank_lock_drop(struct rank_lock *lock)
     *lock = (struct rank_lock){.lock = -1};
 }
 
+/* A mark beside the lock says what to remove, should this be killed. It may be the profile that is
+ * to replace the rank, which must stay: only an empty directory goes. */
 bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *escaped_run,
                  int64_t rank, size_t *removed, struct error *err)
 {
@@ -107,8 +109,6 @@ bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *
     bool ok = true;
     rank_instances(dataset, escaped_run, rank, &instances);
     for (size_t i = 0; i < instances.count && ok; i++) {
-        /* Says what to remove, should this be killed. It may be the profile that is to replace the
-         * rank, which must stay: only an empty directory goes. */
         char *mark = path_format("%s/instance=%s", lock->directory, instances.items[i]);
         char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, instances.items[i],
                                   (long long)rank);
