@@ -3,8 +3,6 @@
  */
 #include "store/tables/fill.h"
 
-#include <math.h>
-
 static bool put_cpu(void *context, const struct usage_sample *sample)
 {
     struct filler *filler = context;
@@ -28,14 +26,9 @@ static bool put_memory(void *context, const struct usage_sample *sample)
 {
     struct filler *filler = context;
     rows_int(&filler->rows, MEMORY_TIME, whole_ns(sample->time_ps));
-    if (sample->value >= 0 && sample->value < 0x1p63)
-        rows_int(&filler->rows, MEMORY_USED, (int64_t)sample->value);
-    else
-        rows_nulls(&filler->rows, MEMORY_USED, 1); /* not a size */
-    if (isnan(sample->percent))
-        rows_nulls(&filler->rows, MEMORY_PERCENT, 1);
-    else
-        rows_double(&filler->rows, MEMORY_PERCENT, sample->percent);
+    bool is_size = sample->value >= 0 && sample->value < 0x1p63;
+    fill_index(filler, MEMORY_USED, is_size, is_size ? (uint64_t)sample->value : 0);
+    fill_double(filler, MEMORY_PERCENT, sample->percent);
     rows_name(&filler->rows, MEMORY_INSTANCE, sample->instance);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER, 1);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER_INDEX, 1);
