@@ -28,8 +28,6 @@ void export_findings_text(const struct findings *findings, const struct findings
 void export_findings_json(const struct findings *findings, struct output *out);
 /* Those of a profile's tables. */
 bool findings_read(struct sql_connection *connection, struct findings *findings, struct error *err);
-/* Writes words into lines of a width, each after `indent` blanks. */
-void export_wrapped(struct output *out, size_t width, size_t indent, struct text text);
 
 /* The contents of a profile (hosts, planes, lines, counts, versions), as text and as JSON. */
 /* A device profile beside the capture: an NTFF file. */

@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-void export_wrapped(struct output *out, size_t width, size_t indent, struct text text)
+/* Writes words into lines of a width, each after `indent` blanks. */
+static void put_wrapped(struct output *out, size_t width, size_t indent, struct text text)
 {
     size_t room = width > indent + 20 ? width - indent : 20, used = 0;
     while (text.size > 0) {
@@ -79,8 +80,8 @@ static void put_finding(const struct finding *finding, size_t number,
         output_format(out, "%s%.0f %% of %s", finding->cost_ps > 0 ? ", " : ": ",
                       100 * finding->share, finding->share_of);
     output_char(out, '\n');
-    export_wrapped(out, style->width, 5, text_of(finding->text));
-    export_wrapped(out, style->width, 5, text_of(finding->advice));
+    put_wrapped(out, style->width, 5, text_of(finding->text));
+    put_wrapped(out, style->width, 5, text_of(finding->advice));
 }
 
 static void put_none(struct output *out, const char *indent)

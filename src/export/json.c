@@ -424,7 +424,11 @@ static bool put_memory(void *context, const struct usage_sample *sample)
     json_open_row(usage->json, '{');
     put_sample_time(usage, sample);
     json_put_double(usage->json, "usage", sample->value);
-    json_put_double(usage->json, "percent_usage", sample->percent);
+    json_key(usage->json, "percent_usage");
+    if (isnan(sample->percent))
+        json_null(usage->json);
+    else
+        json_double(usage->json, sample->percent);
     json_close_row(usage->json, '}');
     return !usage->json->out->failed;
 }

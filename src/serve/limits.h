@@ -102,8 +102,6 @@ enum {
     MAX_RUN_NAME = 180,      /* bytes; the end of a longer path names a run of the log directory */
     RUN_WAIT_MS = 600000,    /* for a run to be processed */
 };
-/* Total bytes of all uploads, unless --upload-limit says otherwise. */
-#define SERVE_UPLOAD_LIMIT ((uint64_t)64 << 30)
 /* Incomplete uploads older than this are removed. */
 #define UPLOAD_ABANDONED_MS ((int64_t)24 * 3600 * 1000)
 

@@ -1,5 +1,6 @@
 """Names of kernels as they are shown: symbols of C++ are made readable, and what is left out of a name is told apart by a checksum."""
 
+import ctypes
 import re
 import zlib
 
@@ -10,3 +11,11 @@ def key(name):
         return f"[{zlib.crc32(name.encode()):08x}]"
     mark = re.search(r"\u2026.* (\[[0-9a-f]{8}\])$", name)
     return mark[1] if mark else name
+
+
+def plain(name):
+    """What the C++ library makes of a symbol; other names are their own."""
+    library = ctypes.CDLL("libstdc++.so.6")
+    library.__cxa_demangle.restype = ctypes.c_void_p
+    address = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(ctypes.c_int())) if name.startswith("_Z") else None
+    return ctypes.string_at(address).decode() if address else name

@@ -8,6 +8,7 @@
  *   TRACER_OLD=1           older names of types
  *   TRACER_CLOCK=mono      timestamps of CLOCK_MONOTONIC
  *   TRACER_FAIL=F          the function nrt_sys_trace_F fails
+ *   TRACER_FORK=1          a fork waits for its lock, and gives others time to take theirs
  *   TRACER_BAD=J           the JSON is: cut, text, list, none; or has odd items
  */
 #include "published.h"
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <nrt/nrt_sys_trace.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +41,7 @@ struct nrt_sys_trace_fetch_options {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_open, is_running, enabled[RINGS];
+static bool is_open, is_running, is_fetching, enabled[RINGS];
 static uint64_t slots, first[RINGS], last[RINGS], lost, next_id = 1, models, executions;
 static char **rings[RINGS];
 static int log_file = -1;
@@ -136,6 +138,21 @@ static uint64_t new_id(void)
     return __atomic_fetch_add(&next_id, 1, __ATOMIC_RELAXED);
 }
 
+/* Long enough for a thread that fetches every 100 ms to wait for the lock, if it can get here. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t until = now(CLOCK_MONOTONIC) + 300000000;
+    __atomic_store_n(&is_fetching, false, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&is_fetching, __ATOMIC_SEQ_CST) && now(CLOCK_MONOTONIC) < until)
+        sched_yield();
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- The runtime --------------------------------------------------------------------------- */
 
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, const char *fal_version)
@@ -145,6 +162,9 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version, cons
     (void)fal_version;
     if (getenv("TRACER_LOG") && log_file < 0)
         log_file = open(getenv("TRACER_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    static bool is_watching;
+    if (has("TRACER_FORK", "1") && !is_watching)
+        is_watching = pthread_atfork(before_fork, after_fork, after_fork) == 0;
     is_open = true;
     return NRT_SUCCESS;
 }
@@ -338,6 +358,7 @@ static void write_events(FILE *out, const nrt_sys_trace_fetch_options_t *options
 NRT_STATUS nrt_sys_trace_fetch_events(char **buffer, size_t *written_size,
                                       const nrt_sys_trace_fetch_options_t *options)
 {
+    __atomic_store_n(&is_fetching, true, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&lock);
     NRT_STATUS status = !is_running                          ? NRT_UNINITIALIZED
                         : has("TRACER_FAIL", "fetch_events") ? NRT_FAILURE

@@ -7,8 +7,6 @@
 
 #include "analyze/device/device.h"
 
-enum { CC_CORES = 256 }; /* units of a byte */
-
 /* Notifications of one type and unit. */
 struct unit {
     uint8_t type, number;

@@ -451,7 +451,7 @@ struct usage_sample {
     int64_t time_ps;
     uint32_t instance, name; /* strings: the host; the CPU or memory counter */
     double value;            /* percent of a CPU, bytes of memory */
-    double percent;          /* of all memory; 0 if unknown */
+    double percent;          /* of all memory; not a number if unknown */
 };
 typedef bool usage_visit(void *context, const struct usage_sample *sample);
 /* Both call visit for every sample, counter by counter, until it returns false. */

@@ -211,6 +211,21 @@ static void add_class(void *context, const struct host_range *range, const struc
     }
 }
 
+/* What is before, between and behind the steps, in order; all of the capture if it has none. */
+static void list_outside(const struct analysis *analysis, range_list *ranges)
+{
+    int64_t from = analysis->summary.first_ps, last = analysis->summary.last_ps;
+    const struct step *step;
+    array_each (step, &analysis->steps) {
+        int64_t end = add_saturated(step->start_ps, step->host_ps);
+        if (step->start_ps > from)
+            *array_push(ranges) = (struct host_range){from, step->start_ps, ranges->count};
+        from = end > from ? end : from;
+    }
+    if (last > from)
+        *array_push(ranges) = (struct host_range){from, last, ranges->count};
+}
+
 /* Compilation outside the steps, which hides how long the rest takes. */
 void find_compilation(struct rules *rules)
 {
@@ -224,7 +239,7 @@ void find_compilation(struct rules *rules)
         return;
     struct class_sums sums = {0};
     range_list ranges = {0};
-    *array_push(&ranges) = (struct host_range){summary->first_ps, summary->last_ps, 0};
+    list_outside(analysis, &ranges);
     visit_host(analysis, summary->threads.items[0].track, 0, &ranges, add_class, &sums);
     array_free(&ranges);
     double share = summary->span_ps > 0 ? (double)sums.ps[HOST_COMPILE] / summary->span_ps : 0;
@@ -233,9 +248,10 @@ void find_compilation(struct rules *rules)
     char time[QUANTITY_SIZE];
     struct finding *finding =
         finding_add(analysis, RULE_COMPILATION, sums.ps[HOST_COMPILE], share, "the capture");
-    finding->text = finding_text(
-        analysis, "The busiest thread compiles or loads programs for %s, outside the steps.",
-        format_ps((double)sums.ps[HOST_COMPILE], time));
+    finding->text =
+        finding_text(analysis, "The busiest thread compiles or loads programs for %s%s.",
+                     format_ps((double)sums.ps[HOST_COMPILE], time),
+                     analysis->steps.count > 0 ? ", outside the steps" : "");
     finding->advice = finding_advice(
         rules, "Call each program once before the profiler starts. A compilation cache[jax: "
                "(jax_compilation_cache_dir)] shortens the start of every run.");

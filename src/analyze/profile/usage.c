@@ -4,6 +4,7 @@
  */
 #include "analyze/profile/analyze.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define CPU_SOURCE     TEXT("cpu_util")
@@ -101,7 +102,8 @@ static struct usage_sample sample_at(const struct analysis *analysis, uint32_t l
     const struct lane_events *events = &analysis->trace.lanes[lane];
     uint64_t event = event_at(analysis, lane, index);
     mem_touched(3 * sizeof event);
-    return (struct usage_sample){.time_ps = events->start_ps[event], .value = events->value[event]};
+    return (struct usage_sample){
+        .time_ps = events->start_ps[event], .value = events->value[event], .percent = NAN};
 }
 
 bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, void *context)

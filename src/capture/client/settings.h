@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 
-enum { SETTINGS_MAX_NAMES = 1024, SETTINGS_NO_DELAY = -1 };
+enum { SETTINGS_NO_DELAY = -1 };
 
 struct remote_settings {
     uint64_t host_level, device_level, python_level;

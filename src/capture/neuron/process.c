@@ -10,9 +10,14 @@
 
 /* Handlers of others run between these two: nothing may cancel the thread there. */
 static struct undisturbed forking;
+/* How many of our handlers, which are registered twice, have run: the first one takes the locks and
+ * the last one releases them. */
+static __thread unsigned handlers __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
+    if (handlers++ > 0)
+        return;
     struct undisturbed before;
     undisturbed_begin(&before);
     systrace_lock();
@@ -23,6 +28,8 @@ static void before_fork(void)
 
 static void after_fork_in_parent(void)
 {
+    if (--handlers > 0)
+        return;
     struct undisturbed before = forking;
     requests_unlock();
     objects_unlock();
@@ -32,13 +39,21 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    systrace_forked();
+    if (handlers == 1)
+        systrace_forked();
     after_fork_in_parent();
 }
 
-/* libkymo's handlers of fork are there already. */
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/* libkymo's handlers of fork are there already. Those of a runtime that is loaded later are not,
+ * and what was registered last runs first before a fork: it would take the runtime's locks, and the
+ * thread that fetches, which has ours, would wait for them. Hence once more with the runtime. */
 __attribute__((constructor)) static void prepare(void)
 {
-    systrace_prepare();
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    systrace_prepare(watch_forks);
+    watch_forks();
 }

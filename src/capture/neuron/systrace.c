@@ -29,6 +29,7 @@ enum {
 static struct systrace_api api;
 uint64_t systrace_types[EVENT_TYPE_WORDS];
 bool systrace_is_due;
+static void (*found_runtime)(void);
 
 static struct {
     struct lock lock;
@@ -240,6 +241,9 @@ void systrace_initialized(NRT_STATUS status)
 {
     if (status != NRT_SUCCESS || is_inside || call_is_to_own_runtime())
         return;
+    static bool is_found;
+    if (!__atomic_exchange_n(&is_found, true, __ATOMIC_RELAXED))
+        found_runtime();
     enter();
     trace.is_initialized = true;
     trace.is_given_up = false;
@@ -303,8 +307,9 @@ static void make_condition(void)
     pthread_condattr_destroy(&clock);
 }
 
-void systrace_prepare(void)
+void systrace_prepare(void (*found)(void))
 {
+    found_runtime = found;
     make_condition();
     kymo_before_stop(end_with_capture);
 }

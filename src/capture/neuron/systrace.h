@@ -11,7 +11,9 @@
 
 #include "capture/neuron/call.h"
 
-void systrace_prepare(void); /* when the library is loaded */
+/* When the library is loaded. found_runtime is called once, when a runtime with a trace of its own
+ * is initialized, with no lock held. */
+void systrace_prepare(void (*found_runtime)(void));
 
 /* Held across fork; the child has no trace of its own yet. */
 void systrace_lock(void);

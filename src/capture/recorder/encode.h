@@ -17,7 +17,8 @@ enum {
     ENCODE_NAME = 32,
     ENCODE_SUFFIX = 32
 }; /* of files, and what is added while they are parts */
-enum { ENCODE_FORMAT = 31 }; /* the field all session files begin with: what they are */
+enum { ENCODE_FORMAT = 31 };  /* the field all session files begin with: what they are */
+enum { SESSION_VERSION = 1 }; /* of session files, in field 1; fields that are added keep it */
 enum encode_wire { ENCODE_VARINT = 0, ENCODE_FIXED64 = 1, ENCODE_BYTES = 2, ENCODE_FIXED32 = 5 };
 
 static inline uint8_t *encode_varint(uint8_t *to, uint64_t value)

@@ -72,7 +72,7 @@ static bool append(const char *name, const uint8_t *data, size_t size)
 static bool begin_file(const char *name, const char *format)
 {
     uint8_t data[256], *to = encode_text(data, ENCODE_FORMAT, format);
-    to = encode_number(to, 1, 1);
+    to = encode_number(to, 1, SESSION_VERSION);
     to = encode_text(to, 2, sampler.options.session->instance);
     return append(name, data, (size_t)(to - data));
 }

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SESSION_VERSION = 1, LONGEST_INFO = 4096 };
+enum { LONGEST_INFO = 4096 };
 
 struct writer {
     struct session_input *input;

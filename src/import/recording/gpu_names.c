@@ -7,7 +7,6 @@
 #include "import/neuron_systrace/neuron.h"
 #include "import/recording/gpu_occupancy.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,37 +100,10 @@ struct text gpu_counter_name(struct text id, double *divisor)
 
 /* ---- Types --------------------------------------------------------------------------------- */
 
-/* The C++ name of a symbol; demangling needs the C++ library, which may be missing. */
-static char *demangled(const char *name)
-{
-    static char *(*demangle)(const char *, char *, size_t *, int *);
-    static bool was_sought;
-    int status;
-    if (!was_sought) {
-        void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-        demangle =
-            library
-                ? (char *(*)(const char *, char *, size_t *, int *))dlsym(library, "__cxa_demangle")
-                : NULL;
-        was_sought = true;
-    }
-    return demangle && strncmp(name, "_Z", 2) == 0 ? demangle(name, NULL, NULL, &status) : NULL;
-}
-
 static uint32_t type_of(struct recording *recording, struct text name)
 {
     struct catalog *catalog = &recording->base.source.catalog;
     return named_type(catalog, &recording->base.types, catalog_string(catalog, name));
-}
-
-static uint32_t kernel_type(struct recording *recording, struct text symbol)
-{
-    char *name = mem_copy_text(symbol.data, symbol.size);
-    char *plain = demangled(name);
-    uint32_t type = type_of(recording, plain ? text_of(plain) : symbol);
-    free(plain); /* from the C++ library */
-    mem_free(name);
-    return type;
 }
 
 static void name_kernels(struct gpu_names *names, const struct gpu_file *file,
@@ -152,7 +124,7 @@ static void name_kernels(struct gpu_names *names, const struct gpu_file *file,
                  shape->registers, shape->static_shared, shape->dynamic_shared, shape->grid[0],
                  shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2],
                  names->occupancies[i]);
-        names->kernels[i] = kernel_type(recording, gpu_text(file, shape->name));
+        names->kernels[i] = type_of(recording, gpu_text(file, shape->name));
         names->kernel_details[i] = catalog_string(&recording->base.source.catalog, text_of(text));
     }
 }

@@ -10,13 +10,8 @@
 enum { PANEL = 16 }; /* columns computed together */
 
 /* Both operands are panels of 16 columns, in each row after row: element (row, column) is at
- * [column / 16][row][column % 16], with `rows` rows. Columns beyond the last are zeros. */
-static inline size_t panel_offset(size_t rows, size_t column)
-{
-    return column / PANEL * rows * PANEL + column % PANEL;
-}
-
-/* out[column of weights * stride + column of moving], also for columns that fill up the last
+ * [column / 16][row][column % 16], with `rows` rows. Columns beyond the last are zeros.
+ * out[column of weights * stride + column of moving], also for columns that fill up the last
  * panels. */
 typedef void matmul_kernel(const float *weights, const float *moving, size_t rows,
                            size_t weight_panels, size_t moving_panels, float *out, size_t stride);

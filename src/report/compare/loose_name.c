@@ -2,6 +2,7 @@
  * Names of kernels without what differs from build to build: template arguments and parameters,
  * hashes, numbers at the end, tile sizes that a tuner chose.
  */
+#include "model/model.h"
 #include "report/compare/compare.h"
 
 #include <ctype.h>
@@ -12,31 +13,6 @@ static size_t digits_at(struct text text, size_t at)
     while (end < text.size && isdigit((unsigned char)text.data[end]))
         end++;
     return end - at;
-}
-
-/* The identifiers at the start of a mangled name, up to its template arguments; false if it is
- * none: _ZN2at6native6kernelI... is at::native::kernel. */
-static bool put_mangled(struct output *out, struct text name)
-{
-    if (!text_starts(name, TEXT("_Z")))
-        return false;
-    size_t at = 2, parts = 0;
-    while (at < name.size && (name.data[at] == 'N' || name.data[at] == 'K'))
-        at++;
-    for (size_t digits; (digits = digits_at(name, at)) > 0 && digits < 5;) {
-        size_t length = 0;
-        for (size_t i = 0; i < digits; i++)
-            length = length * 10 + (size_t)(name.data[at + i] - '0');
-        at += digits;
-        if (length == 0 || length > name.size - at)
-            break;
-        if (!text_starts((struct text){name.data + at, length}, TEXT("_GLOBAL__N_"))) {
-            output_text(out, parts++ ? "::" : "");
-            output_write(out, name.data + at, length);
-        }
-        at += length;
-    }
-    return parts > 0;
 }
 
 /* Without what is in <> and (), and without the type before the name. */
@@ -100,10 +76,9 @@ void put_loose_name(struct output *out, struct text name)
 {
     struct output plain;
     output_memory(&plain);
-    if (!put_mangled(&plain, name)) {
-        plain.size = 0;
-        put_unparameterised(&plain, name);
-    }
+    char readable[MANGLED_MAX];
+    size_t size = mangled_read(name, readable);
+    put_unparameterised(&plain, size > 0 ? (struct text){readable, size} : name);
     struct text text = {plain.data, plain.size};
     text.size = text.size ? without_tags(text) : 0;
     for (size_t i = 0; i < text.size;) {

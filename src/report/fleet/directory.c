@@ -75,9 +75,11 @@ bool dataset_is_marked(const char *dataset)
 
 bool dataset_is_usable(const char *dataset, struct error *err)
 {
+    /* In this order: another process may be making it, which marks it before it adds files. */
+    bool has_others = has_other_files(dataset);
     if (dataset_is_marked(dataset))
         return dataset_check(dataset, err);
-    return !has_other_files(dataset) ||
+    return !has_others ||
            error_in_file(err, dataset,
                          "has other files and is not a dataset; name a new or empty directory");
 }

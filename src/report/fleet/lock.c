@@ -61,7 +61,6 @@ bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run
         .directory = path_format("%s/%s/rank=%lld", dataset, parent, (long long)rank),
         .lock = -1,
     };
-    lock->inside = lock->directory + strlen(dataset) + 1;
     bool ok = true;
     for (int tries = 0; tries < LOCK_TRIES && ok && lock->lock < 0; tries++) {
         if (tries > 0)
@@ -101,6 +100,8 @@ void rank_lock_drop(struct rank_lock *lock)
     *lock = (struct rank_lock){.lock = -1};
 }
 
+/* A mark beside the lock says what to remove, should this be killed. It may be the profile that is
+ * to replace the rank, which must stay: only an empty directory goes. */
 bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *escaped_run,
                  int64_t rank, size_t *removed, struct error *err)
 {
@@ -108,15 +109,15 @@ bool rank_remove(const struct rank_lock *lock, const char *dataset, const char *
     bool ok = true;
     rank_instances(dataset, escaped_run, rank, &instances);
     for (size_t i = 0; i < instances.count && ok; i++) {
-        /* Says what to remove, should this be killed. */
-        char *mark = path_format("%s/instance=%s", lock->inside, instances.items[i]);
+        char *mark = path_format("%s/instance=%s", lock->directory, instances.items[i]);
         char *place = path_format("run=%s/instance=%s/rank=%lld", escaped_run, instances.items[i],
                                   (long long)rank);
-        ok = place_check(dataset, place, err) && place_make(dataset, mark, err);
+        ok = place_check(dataset, place, err) &&
+             place_make(dataset, mark + strlen(dataset) + 1, err);
         if (ok) {
             place_remove(dataset, place);
             (*removed)++;
-            remove_upwards(dataset, mark, 1);
+            rmdir(mark);
         }
         mem_free(place);
         mem_free(mark);

@@ -49,7 +49,6 @@ void place_remove(const char *dataset, const char *place);
 /* The lock of a rank; with it held, what a killed process left of the rank is removed. */
 struct rank_lock {
     char *path, *directory; /* of the lock and of the rank that is being added */
-    const char *inside;     /* the latter, in the dataset */
     int lock;
 };
 bool rank_lock_take(struct rank_lock *lock, const char *dataset, const char *run, int64_t rank,

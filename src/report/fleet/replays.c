@@ -18,9 +18,11 @@ struct lane {
     uint32_t machine;        /* number of its name */
 };
 
-/* A kind of collective whose speed may be changed. */
+/* A collective, by what its speed may be changed. That of one lane alone, which others took part in
+ * but did not end together, is not a transfer and keeps its time. */
 struct transfer_kind {
     char *communicator, *operation;
+    bool is_alone;
 };
 
 struct replayed_step {
@@ -131,8 +133,8 @@ static bool add_event(void *context, const struct sql_result *result, size_t row
         find_lane(step, row_integer(result, row, 1), row_integer(result, row, 2));
     uint32_t match = (uint32_t)row_integer(result, row, 0) - 1;
     while (step->matches.count <= match)
-        *array_push(&step->matches) =
-            (struct transfer_kind){row_text(result, row, 5), row_text(result, row, 6)};
+        *array_push(&step->matches) = (struct transfer_kind){
+            row_text(result, row, 5), row_text(result, row, 6), !row_true(result, row, 8)};
     if (lane)
         *array_push(&step->events) =
             (struct replay_event){.lane = (uint32_t)(lane - step->lanes.items),
@@ -179,7 +181,9 @@ static void put_part(struct values *values, const struct replayed_step *step, si
     values_put_integer(values, (int64_t)position);
     values_put_integer(values, lane->rank);
     values_put_integer(values, lane->device);
-    values_put_text(values, is_work ? "own work" : "transfer");
+    values_put_text(values, is_work                                     ? "own work"
+                            : step->matches.items[part->match].is_alone ? "unmatched collective"
+                                                                        : "transfer");
     values_put_text(values, is_work ? "" : step->matches.items[part->match].communicator);
     values_put_text(values, is_work ? "" : step->matches.items[part->match].operation);
     values_put_number(values, part->start_ns);
@@ -245,7 +249,7 @@ static double match_factor(const struct change *change, const struct transfer_ki
     bool is_communicator =
         !change->communicator || strcmp(change->communicator, match->communicator) == 0;
     bool is_operation = !change->operation || strcmp(change->operation, match->operation) == 0;
-    return is_communicator && is_operation ? change->factor : 1;
+    return is_communicator && is_operation && !match->is_alone ? change->factor : 1;
 }
 
 static double changed_ns(const struct replayed_step *step, const struct change *change)

@@ -84,7 +84,7 @@ static void put_device(struct filler *filler, size_t index)
     rows_int(rows, DEVICE_BUSY, busy);
     rows_int(rows, DEVICE_OPS, whole_ns(device->op_ps));
     rows_int(rows, DEVICE_IDLE, span > busy ? span - busy : 0);
-    put_number(filler, DEVICE_DUTY, span > 0 ? (double)busy / (double)span : 0);
+    fill_double(filler, DEVICE_DUTY, span > 0 ? (double)busy / (double)span : NAN);
 }
 
 bool make_devices(struct profile_maker *maker, struct error *err)
@@ -95,21 +95,13 @@ bool make_devices(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-static void put_cost(struct filler *filler, size_t column, double cost)
-{
-    if (isnan(cost))
-        rows_nulls(&filler->rows, column, 1);
-    else
-        rows_double(&filler->rows, column, cost);
-}
-
 static void put_costs(struct filler *filler, const struct device_operation *sum)
 {
-    put_cost(filler, DEVICE_OP_FLOPS, sum->flops);
-    put_cost(filler, DEVICE_OP_MATRIX_FLOPS, sum->matrix_flops);
+    fill_double(filler, DEVICE_OP_FLOPS, sum->flops);
+    fill_double(filler, DEVICE_OP_MATRIX_FLOPS, sum->matrix_flops);
     fill_string(filler, DEVICE_OP_COMPUTE_TYPE, sum->compute_type);
-    put_cost(filler, DEVICE_OP_XPROF_FLOPS, sum->xprof_flops);
-    put_cost(filler, DEVICE_OP_XPROF_DEVICE_FLOPS, sum->xprof_device_flops);
+    fill_double(filler, DEVICE_OP_XPROF_FLOPS, sum->xprof_flops);
+    fill_double(filler, DEVICE_OP_XPROF_DEVICE_FLOPS, sum->xprof_device_flops);
     const int64_t bytes[] = {sum->bytes,      sum->hbm_bytes, sum->cmem_read,
                              sum->cmem_write, sum->vmem_read, sum->vmem_write};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++)

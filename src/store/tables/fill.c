@@ -3,6 +3,7 @@
  */
 #include "store/tables/fill.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { GROUP_ROWS = 1 << 17 };
@@ -142,6 +143,14 @@ void fill_index(struct filler *filler, size_t column, bool present, uint64_t ind
         rows_int(&filler->rows, column, (int64_t)index);
     else
         rows_nulls(&filler->rows, column, 1);
+}
+
+void fill_double(struct filler *filler, size_t column, double number)
+{
+    if (isnan(number))
+        rows_nulls(&filler->rows, column, 1);
+    else
+        rows_double(&filler->rows, column, number);
 }
 
 void fill_args(struct filler *filler, size_t column, const struct arg_list *args)

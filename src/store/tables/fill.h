@@ -57,6 +57,7 @@ void fill_number_text(struct filler *filler, size_t column, uint64_t number);
 void fill_string(struct filler *filler, size_t column, uint32_t string);
 /* A number, or NULL if not present. */
 void fill_index(struct filler *filler, size_t column, bool present, uint64_t index);
+void fill_double(struct filler *filler, size_t column, double number); /* NULL if it is NaN */
 /* Args as JSON, or NULL if there are none. */
 void fill_args(struct filler *filler, size_t column, const struct arg_list *args);
 /* Start, end and duration, in consecutive columns. */

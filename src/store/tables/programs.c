@@ -4,7 +4,6 @@
 #include "store/tables/fill.h"
 #include "store/tables/workspace.h"
 
-#include <math.h>
 #include <zstd.h>
 
 /* Modules as they were captured, for what looks at a whole one. */
@@ -98,14 +97,6 @@ bool make_modules(struct profile_maker *maker, struct error *err)
     return fill_end(&filler);
 }
 
-static void put_cost(struct filler *filler, size_t column, double cost)
-{
-    if (isnan(cost))
-        rows_nulls(&filler->rows, column, 1);
-    else
-        rows_double(&filler->rows, column, cost);
-}
-
 static void put_bytes(struct filler *filler, size_t column, int64_t bytes)
 {
     fill_index(filler, column, bytes >= 0, (uint64_t)bytes);
@@ -113,10 +104,10 @@ static void put_bytes(struct filler *filler, size_t column, int64_t bytes)
 
 static void put_costs(struct filler *filler, const struct operation *op)
 {
-    put_cost(filler, OPERATION_FLOPS, op->flops);
-    put_cost(filler, OPERATION_MATRIX_FLOPS, op->matrix_flops);
+    fill_double(filler, OPERATION_FLOPS, op->flops);
+    fill_double(filler, OPERATION_MATRIX_FLOPS, op->matrix_flops);
     fill_string(filler, OPERATION_COMPUTE_TYPE, op->compute_type);
-    put_cost(filler, OPERATION_XPROF_FLOPS, op->xprof_flops);
+    fill_double(filler, OPERATION_XPROF_FLOPS, op->xprof_flops);
     put_bytes(filler, OPERATION_BYTES_ACCESSED, op->bytes_accessed);
     put_bytes(filler, OPERATION_BYTES_READ, op->bytes_read);
     put_bytes(filler, OPERATION_BYTES_WRITTEN, op->bytes_written);

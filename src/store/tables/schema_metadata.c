@@ -56,9 +56,10 @@ const struct field cpu_usage_fields[] = {
 const struct field host_memory_fields[] = {
     [MEMORY_TIME] =
         ALWAYS(INT64, "timestamp", "ns", "Time, relative to the start of the profile.", "81340"),
-    [MEMORY_USED] = ALWAYS(INT64, "used_bytes", "B", "Memory in use.", "68719476736"),
+    /* The published schema requires both; what was not recorded is not 0. */
+    [MEMORY_USED] = MAYBE(INT64, "used_bytes", "B", "Memory in use.", "68719476736"),
     [MEMORY_PERCENT] =
-        ALWAYS(FLOAT32, "used_percent", "%", "Memory in use relative to total memory.", "25"),
+        MAYBE(FLOAT32, "used_percent", "%", "Memory in use relative to total memory.", "25"),
     [MEMORY_INSTANCE] = ALWAYS(NAME, "instance_id", "", "Host.", "host0"),
     [MEMORY_ULTRASERVER] = MAYBE(INT64, "ultraserver_id", "", "Ultraserver of the host.", "1"),
     [MEMORY_ULTRASERVER_INDEX] = MAYBE(INT64, "ultraserver_instance_index", "",

@@ -25,10 +25,10 @@ bool make_cpu_usage(struct profile_maker *maker, struct error *err)
 static bool put_memory(void *context, const struct usage_sample *sample)
 {
     struct filler *filler = context;
-    bool is_size = sample->value >= 0 && sample->value < 0x1p63;
     rows_int(&filler->rows, MEMORY_TIME, whole_ns(sample->time_ps));
-    rows_int(&filler->rows, MEMORY_USED, is_size ? (int64_t)sample->value : 0);
-    rows_double(&filler->rows, MEMORY_PERCENT, sample->percent);
+    bool is_size = sample->value >= 0 && sample->value < 0x1p63;
+    fill_index(filler, MEMORY_USED, is_size, is_size ? (uint64_t)sample->value : 0);
+    fill_double(filler, MEMORY_PERCENT, sample->percent);
     rows_name(&filler->rows, MEMORY_INSTANCE, sample->instance);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER, 1);
     rows_nulls(&filler->rows, MEMORY_ULTRASERVER_INDEX, 1);

@@ -336,9 +336,12 @@ void temporary_profile_end(char *path)
     mem_free(directory);
 }
 
+/* Drops the lock, if it is held; a signal handler must not remove what the next holder writes. */
 static void staging_free(struct staging *staging)
 {
     partial_now[0] = lock_now[0] = '\0';
+    if (staging->lock >= 0)
+        drop_lock(staging->lock_path, staging->lock);
     mem_free(staging->target);
     mem_free(staging->directory);
     mem_free(staging->lock_path);
@@ -440,16 +443,11 @@ bool staging_begin(struct staging *staging, const char *target, bool replace, st
     }
     if (ok)
         remove_leftovers(staging);
-    if (ok && !check_target(staging, replace, err)) {
-        drop_lock(staging->lock_path, staging->lock);
-        ok = false;
-    }
+    ok = ok && check_target(staging, replace, err);
     if (ok)
         set_signal_paths(staging); /* before mkdir: a signal may arrive at any time */
-    if (ok && mkdir(staging->directory, 0777) != 0) {
+    if (ok && mkdir(staging->directory, 0777) != 0)
         ok = error_in_file(err, staging->directory, "cannot create directory: %s", strerror(errno));
-        drop_lock(staging->lock_path, staging->lock);
-    }
     if (!ok)
         staging_free(staging);
     mem_free(parent);
@@ -494,7 +492,6 @@ bool staging_commit(struct staging *staging, struct error *err)
         error_in_file(err, staging->target, "cannot write: %s", strerror(errno));
         remove_profile(staging->directory);
     }
-    drop_lock(staging->lock_path, staging->lock);
     staging_free(staging);
     return ok;
 }
@@ -504,6 +501,5 @@ void staging_abandon(struct staging *staging)
     if (staging->lock < 0)
         return;
     remove_profile(staging->directory);
-    drop_lock(staging->lock_path, staging->lock);
     staging_free(staging);
 }

@@ -58,8 +58,9 @@ static const uint8_t *find_block(struct timeline *timeline, const struct row_ent
     return timeline_range(timeline, *offset, sizeof(struct block_head), err);
 }
 
-bool block_start(struct timeline *timeline, const struct row_entry *row, size_t number,
-                 int64_t *start_ps, struct error *err)
+/* The start of a block: none of its events starts earlier, none before it ends later. */
+static bool block_start(struct timeline *timeline, const struct row_entry *row, size_t number,
+                        int64_t *start_ps, struct error *err)
 {
     struct block_head head;
     uint64_t offset;

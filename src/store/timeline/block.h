@@ -21,9 +21,6 @@ const struct row_entry *timeline_row_at(struct timeline *timeline, uint32_t trac
 /* Loads a block of the row, unless it is loaded already. */
 bool block_load(struct block *block, struct timeline *timeline, const struct row_entry *row,
                 size_t number, struct error *err);
-/* The start of a block: none of its events starts earlier, none before it ends later. */
-bool block_start(struct timeline *timeline, const struct row_entry *row, size_t number,
-                 int64_t *start_ps, struct error *err);
 /* The last block that starts before a time, or the first one. */
 bool block_before(struct timeline *timeline, const struct row_entry *row, int64_t time_ps,
                   uint64_t *number, struct error *err);

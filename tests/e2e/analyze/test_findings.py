@@ -66,6 +66,14 @@ def delayed(name, category="cpu_op", late=4 * MS):
     return steps(Kineto(), host=(name, category), late=late)
 
 
+def compiled_before():
+    """Compilation for 30 ms before the steps, and for 6 ms in one of them beside the work of the device."""
+    trace = healthy()
+    trace.host("XlaCompile", -30 * MS, 30 * MS)
+    trace.host("XlaCompile", 2 * MS, 6 * MS)
+    return trace
+
+
 def launch_bound():
     trace = Kineto()
     for number in range(STEPS):
@@ -194,6 +202,7 @@ CASES = {
     "used little mostly": (lambda: used_little((10, 90)), {"device-waits": 64}),
     "allocations": (lambda: delayed("cudaMalloc", "cuda_runtime"), {"allocator": 40}),
     "compilation": (lambda: delayed("_compile.compile_inner (dynamo_timed)"), {"recompilation": 40}),
+    "compilation before the steps": (compiled_before, {"compilation": 30, "device-bound": 100}),
     "profiler": (lambda: delayed("Activity Buffer Request", "overhead"), {"profiler-overhead": 40}),
     "short kernels": (lambda: queued(8, 2), {"short-kernels": 20}),
     "waits": (lambda: queued(400, 100), {"device-waits": 19, "device-bound": 80}),

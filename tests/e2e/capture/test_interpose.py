@@ -212,6 +212,12 @@ def test_a_capture_that_begins_later_takes_them_until_it_ends(traced):
     assert max(numbers[0]) < min(numbers[1])
 
 
+def test_a_fork_waits_for_no_thread_that_waits_for_it(traced):
+    """The runtime's own handlers of fork take the lock that the thread which fetches needs."""
+    output, errors = traced("init", "load", "2", "exec", "2", "fork", "close", TRACER_FORK="1")
+    assert errors == "" and output.splitlines() == ["init 0", "again 0", "child 0"]
+
+
 @pytest.mark.slow
 def test_children_threads_and_a_second_init(traced):
     output, errors = traced("init", "load", "2", "exec", "2", "fork", "threads", "close", "init", "exec", "1", "close")

@@ -101,6 +101,20 @@ def test_usage_becomes_counters_and_tables(kymo, tmp_path):
     assert "device 0 hbm 1 weights_bytes" in names
 
 
+def test_memory_that_was_not_recorded_is_not_zero(kymo, tmp_path):
+    source = json.loads(SYSTEM.read_text())
+    sample = source["mem_usage"][0]
+    without_percent = {key: value for key, value in sample.items() if key != "percent_usage"}
+    source["mem_usage"] = [{**sample, "usage": -1, "percent_usage": 50}, {**without_percent, "timestamp": sample["timestamp"] + 1, "usage": 0}]
+    (tmp_path / "system_profile.json").write_text(json.dumps(source))
+    assert [s["percent_usage"] for s in kymo.document(tmp_path / "system_profile.json")["mem_usage"]] == [50, None]
+    kymo.ok("view", tmp_path / "system_profile.json", "--output-file", tmp_path / "first", "--output-format", "parquet")
+    kymo.ok("view", tmp_path / "first", "--output-file", tmp_path / "again", "--output-format", "parquet")
+    for profile in ("first", "again"):
+        rows = kymo.json("sql", tmp_path / profile, "FROM HostMemUsage ORDER BY timestamp", "--format", "json")
+        assert [(row["used_bytes"], row["used_percent"]) for row in rows] == [(None, 50), (0, None)]
+
+
 def test_facts_beside_the_events_are_kept(kymo):
     document = kymo.document(SYSTEM)
     source = json.loads(SYSTEM.read_text())

@@ -11,6 +11,7 @@ import sys
 import pyarrow.parquet
 import pytest
 
+import kernel_names
 import schema
 from gpu_session import DEVICE, MONOTONIC_NS, Session
 
@@ -48,6 +49,11 @@ def only(rows, *names):
 # ---- Every activity ---------------------------------------------------------------------------
 
 
+READABLE = {"_Z3addPfS_i": "add", "_ZN2at6native3fooIbEEvT_": "at::native::foo<bool>"}
+# Each argument is the one before, twice: written out, the name has 2 GB.
+DOUBLING = "_Z1fI1AIiiE" + "".join(f"S_IS{n}_S{n}_E" for n in "0123456789ABCDEFGHIJKLMNO") + "EvT_"
+
+
 def random_session(seed):
     """Activities of all tables in pieces of random size, and what the tables must have of them."""
     dice = random.Random(seed)
@@ -68,10 +74,9 @@ def random_session(seed):
             shape = {"grid_x": dice.randrange(1, 2**31), "block_x": dice.choice([1, 32, 256]),
                      "registers": dice.choice([16, 255]), "static_shared_bytes": dice.choice([0, 1024]),
                      "dynamic_shared_bytes": dice.choice([0, 73752])}
-            name = dice.choice(["gemm_fusion", "_Z3addPfS_i", "größe", "_ZN2at6native3fooIbEEvT_"])
+            name = dice.choice(["gemm_fusion", "größe", DOUBLING, *READABLE])
             session.add("kernels", **where, **launch, shape=session.shape(name, **shape))
-            plain = {"_Z3addPfS_i": "add(float*, float*, int)", "_ZN2at6native3fooIbEEvT_": "void at::native::foo<bool>(bool)"}
-            expected[what].append((plain.get(name, name), start, start + duration, device, stream, correlation,
+            expected[what].append((name, start, start + duration, device, stream, correlation,
                                    shape["grid_x"], shape["block_x"], shape["registers"], shape["static_shared_bytes"],
                                    shape["dynamic_shared_bytes"], graph or None, node or None))
         elif what == "copies":
@@ -118,6 +123,10 @@ def test_every_activity_is_in_the_tables(kymo, tmp_path, seed):
     graph = ("cuda_graph_id", "cuda_graph_node_id")
     assert only(tables.rows("GpuKernel"), *where, "grid_x", "block_x", "registers_per_thread", "static_shared_bytes",
                 "dynamic_shared_bytes", *graph) == sorted(expected["kernels"], key=repr)
+    shown = {row["name"]: row["display_name"] for row in tables.rows("EventType") if row["name"].startswith("_Z")}
+    doubled = shown.pop(DOUBLING)
+    assert shown == READABLE
+    assert kernel_names.key(doubled) == kernel_names.key(DOUBLING) and len(doubled) < 1100
     copies = only(tables.rows("GpuCopy"), *where, "size_bytes", "source_kind", "destination_kind", "is_async", *graph)
     assert copies == sorted(expected["copies"] + expected["fills"], key=repr)
     threads = {track["id"]: track["number"] for track in tables.rows("Track")}
@@ -480,6 +489,13 @@ def test_a_file_that_is_not_known_again_is_told(kymo, tmp_path, content):
     path.write_bytes(content)
     assert [message["text"] for message in kymo.document(tmp_path / "capture")["messages"]] == [
         "gpu_trace.pb is empty or damaged at its start: GPU activity is not shown"]
+
+
+def test_a_recording_of_a_later_version_is_refused(kymo, tmp_path):
+    session = Session()
+    session.events.version = 2
+    message = kymo.refuses("view", session.write(tmp_path), "--output-format", "summary-text")
+    assert "ntrace.pb" in message and "the recording is of version 2; this program reads version 1: use a newer one" in message
 
 
 def test_a_flipped_bit_does_no_harm(kymo, tmp_path):

@@ -246,6 +246,14 @@ def test_collectives_that_ranks_do_not_end_together_are_in_no_figure(kymo, tmp_p
     kinds = result(dataset, "night", "Communicator")
     assert sum(row["matches"] for row in kinds) == len(together) and sum(row["waited_ns"] for row in kinds) == waited
     assert max(row["max_skew_ns"] for row in kinds) == max(match["skew_ns"] for match in together)
+    # A replay binds lanes by the others alone: it takes as long as their transfer, or as the lane was in it by itself.
+    spans = {name: [row["end_ns"] - row["start_ns"] for row in rows] for name, rows in arrivals.items()}
+    lengths = {"transfer": [min(spans[tuple(match[name] for name in key)]) for match in together],
+               "unmatched collective": [span for match in apart for span in spans[tuple(match[name] for name in key)]]}
+    parts = [part for part in result(dataset, "night", "CriticalPath") if part["kind"] != "own work"]
+    assert {part["kind"] for part in parts} == set(lengths)
+    for part in parts:
+        assert min(abs(part["end_ns"] - part["start_ns"] - length) for length in lengths[part["kind"]]) < 1
     finding, = [finding for finding in report["findings"] if finding["rule"] == "collectives-apart"]
     assert finding["evidence"]["collectives"] == len(apart) and finding["cost_ns"] == 0
     assert f"{len(apart)} more are left out: ranks do not end them together" in kymo.ok("fleet", "report", dataset)

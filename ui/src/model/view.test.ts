@@ -17,7 +17,7 @@ test('panels, tables and tracks from queries are restored', () => {
 })
 
 test('links with the older spelling still work', () => {
-  const older = readView(new URLSearchParams('color=engine&panel=maximised&grids={"Memory map":{"choices":{"color":"source"}}}'))
+  const older = readView(new URLSearchParams('colour=engine&panel=maximised&grids={"Memory map":{"choices":{"colour":"source"}}}'))
   expect(writeView(older).toString()).toBe(new URLSearchParams({ color: 'engine', grids: '{"Memory map":{"choices":{"color":"source"}}}', panel: 'maximized' }).toString())
 })
 

@@ -191,7 +191,7 @@ function changedGrids(grids: View['grids']): View['grids'] {
   return Object.fromEntries(Object.entries(grids).map(([label, grid]) => [label, pick(grid)] as const).filter(([, grid]) => isSet(grid)))
 }
 
-/** Also of older links, which say color and maximised. */
+/** Also of older links, which say colour and maximised. */
 export function readView(query: URLSearchParams): View {
   const defaults = defaultView()
   const event = /^(s|h)(\d+)$/.exec(query.get('event') ?? '')
@@ -204,7 +204,7 @@ export function readView(query: URLSearchParams): View {
     event: event ? { table: event[1] === 'h' ? 'HloRun' : 'SystemProfileEvents', id: Number(event[2]) } : null,
     box: boxSpan ? { ...boxSpan, tracks: readIds(box![2]!) } : null,
     tab: readOne(query.get('tab'), TABS, defaults.tab),
-    color: readOne(query.get('color') ?? query.get('color'), COLORS, defaults.color),
+    color: readOne(query.get('color') ?? query.get('colour'), COLORS, defaults.color),
     grouping: readOne(query.get('group'), GROUPINGS, defaults.grouping),
     minimal: query.get('minimal') === '1' ? true : query.get('minimal') === '0' ? false : null,
     rank: /^\d+$/.test(query.get('rank') ?? '') ? Number(query.get('rank')) : null,
@@ -224,7 +224,7 @@ export function readView(query: URLSearchParams): View {
     line: Number(query.get('line') ?? 0) || 0,
     flame: query.get('flame') ?? '',
     sqlTracks: readJson(query.get('sqltracks'), [], (value) => Array.isArray(value) && value.every(isSqlTrack)),
-    grids: readJson(query.get('grids')?.replaceAll('"color":"', '"color":"') ?? null, {}, (value) => isRecord(value) && Object.values(value).every(isGrid)),
+    grids: readJson(query.get('grids')?.replaceAll('"colour":"', '"color":"') ?? null, {}, (value) => isRecord(value) && Object.values(value).every(isGrid)),
     panel: readOne(query.get('panel')?.replace('maximised', 'maximized') ?? null, PANELS, defaults.panel),
     tabsHeight: readSize(query.get('lower'), defaults.tabsHeight),
     detailsWidth: readSize(query.get('side'), defaults.detailsWidth),

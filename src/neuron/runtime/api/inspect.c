@@ -81,14 +81,7 @@ NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *options, int 
 
 NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *options, const char *output_dir)
 {
-    if (!options || !output_dir || !*output_dir)
-        return NRT_INVALID;
-    char *copy = strdup(output_dir);
-    if (!copy)
-        return NRT_RESOURCE;
-    free(options->output_dir);
-    options->output_dir = copy;
-    return NRT_SUCCESS;
+    return options ? config_set_path(&options->output_dir, output_dir) : NRT_INVALID;
 }
 
 NRT_STATUS nrt_inspect_config_set_sys_trace_max_events_per_nc(nrt_inspect_config_t *options,

@@ -37,6 +37,18 @@ void say(const char *format, ...)
     (void)ignored;
 }
 
+NRT_STATUS config_set_path(char **path, const char *value)
+{
+    if (!value || !*value)
+        return NRT_INVALID;
+    char *copy = strdup(value);
+    if (!copy)
+        return NRT_RESOURCE;
+    free(*path);
+    *path = copy;
+    return NRT_SUCCESS;
+}
+
 void list_free(const char **list, size_t count)
 {
     for (size_t i = 0; list && i < count; i++)

@@ -25,6 +25,8 @@ NRT_STATUS type_enable(uint64_t *types, const char *name, bool enabled);
 /* Prints one line on standard error, unless NEURON_RT_LOG_LEVEL is QUIET. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Replaces a path with a copy of another; NRT_INVALID when that is empty. */
+NRT_STATUS config_set_path(char **path, const char *value);
 /* All visible cores and all types. */
 void config_everything(struct rings_config *config);
 /* The same, as restricted by the environment variables. */

@@ -110,14 +110,7 @@ NRT_STATUS
 nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
                                               const char *output_dir)
 {
-    if (!options || !output_dir || !*output_dir)
-        return NRT_INVALID;
-    char *copy = strdup(output_dir);
-    if (!copy)
-        return NRT_RESOURCE;
-    free(options->output_dir);
-    options->output_dir = copy;
-    return NRT_SUCCESS;
+    return options ? config_set_path(&options->output_dir, output_dir) : NRT_INVALID;
 }
 
 /* With the lock held. */
