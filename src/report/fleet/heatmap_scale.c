@@ -69,6 +69,7 @@ static double median(const struct values *values, uint64_t known, uint64_t *coun
     return known % 2 ? high : (high + (double)number_at(values, known / 2 - 1, counts)) / 2;
 }
 
+/* The scratch for counting is its own, so that threads may call it for different measures. */
 struct heatmap_scale heatmap_scale(const float *data, size_t count, bool is_signed)
 {
     struct values values = {data, count, NAN};

@@ -212,6 +212,7 @@ static void put_number_or_null(struct json *json, const char *key, const struct 
         json_null(json);
 }
 
+/* Costs that are unknown are null; what a finding is not about is left out. */
 static bool put_json_finding(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;
