@@ -97,7 +97,7 @@ test('every figure of a run, its steps and its heat map is what its query gives'
   expect(collected.figures.filter(({ group }) => group.endsWith('run.cell')).length).toBe(MEASURES.length + 2)
   await expectAllRight(collected, 400)
   await page.close()
-}, 120_000)
+}, 600_000)
 
 test('every figure of real ranks, which lack much, and of their timelines is what its query gives; so is that of a rank as a profile', async () => {
   const collected = ofRun('real')
@@ -127,7 +127,7 @@ test('every figure of real ranks, which lack much, and of their timelines is wha
   await rank.read(page, 'summary', '[role=region][aria-label=Summary]')
   await expectAllRight(rank, 40)
   await page.close()
-}, 120_000)
+}, 600_000)
 
 test('? tells the query of a figure, and of the cell that is pointed at; it can be copied', async () => {
   page = await openPage(browser, `${server.url}/?run=runs/night`)
