@@ -6,7 +6,9 @@
 #include "report/fleet/fleet.h"
 #include "report/xprof/tools.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int figures(int count, char **arguments);
 
@@ -76,11 +78,11 @@ static int print_run_query(const struct figures_call *call, const char *id, cons
     char *dataset, *run;
     enum run_path found = fleet_find_run(place, &dataset, &run, &err);
     bool ok = found == RUN_PATH_FOUND;
-    if (found == RUN_PATH_OTHER)
-        error_set(&err,
-                  "%s is a group of figures of runs of many ranks, and %s is not a run; "
-                  "name one as DATASET/RUN",
-                  id, place);
+    if (found == RUN_PATH_OTHER && access(place, F_OK) != 0)
+        error_in_file(&err, place, "cannot open: %s", strerror(errno));
+    else if (found == RUN_PATH_OTHER)
+        error_in_file(&err, place, "is not a run of many ranks; name one as DATASET/RUN for %s",
+                      id);
     if (ok) {
         mem_free(dataset);
         mem_free(run);

@@ -267,7 +267,8 @@ def test_queries_of_runs_are_printed_run_and_refused(kymo, dataset, server):
     assert [row["rank"] for row in kymo.json("sql", dataset / "planted", query, "--format", "json")] == [5]
     assert server.get("runs/runs/planted/figures/run.slow_ranks")["query"].strip() == query.strip()
     assert "Late steps as a share of its steps" in kymo.ok("figures", "run.slow_ranks.late_share")
-    assert "not a run" in kymo.refuses("figures", "run.slow_ranks", "nothing")
+    assert "No such file" in kymo.refuses("figures", "run.slow_ranks", "nothing")
+    assert "is not a run of many ranks" in kymo.refuses("figures", "run.slow_ranks", dataset.parent)
     assert "has no run none" in kymo.refuses("figures", "run.slow_ranks", dataset / "none")
     assert "none" in kymo.refuses("sql", dataset / "none", "FROM Step")
     for path, word in [("runs/runs/planted/figures/nothing", "no group"), ("runs/runs/planted/figures/summary", "of profiles, not of runs"), ("runs/runs/none/figures/run", "no run")]:
