@@ -12,7 +12,7 @@ import sys
 import duckdb
 import numpy
 
-MEASURES, LANES_AT_ONCE = 8, 100
+MEASURES, HEADER, LANES_AT_ONCE = 8, 96, 100
 
 
 def steps(folder, count):
@@ -27,9 +27,9 @@ def matrices(folder, count):
     (lanes,), = duckdb.sql(f"SELECT count(*) FROM '{folder}/RankSummary.parquet'").fetchall()
     chance = numpy.random.default_rng(1)
     with open(folder / "heatmap.kymo", "r+b") as file:
-        header = bytearray(file.read(64))
+        header = bytearray(file.read(HEADER))
         struct.pack_into("<2I", header, 16, lanes, count)
-        file.truncate(64 + 4 * MEASURES * lanes * count)
+        file.truncate(HEADER + 4 * MEASURES * lanes * count)
         file.seek(0)
         file.write(header)
         for first in range(0, lanes, LANES_AT_ONCE):
@@ -38,7 +38,7 @@ def matrices(folder, count):
             late = (number[:, None] % 97 == 5) & (numpy.arange(count) >= number[:, None] * 31 % count)
             values += late * numpy.float32(4e6)
             for measure in range(MEASURES):
-                file.seek(64 + 4 * (measure * lanes + first) * count)
+                file.seek(HEADER + 4 * (measure * lanes + first) * count)
                 file.write(values.tobytes())
 
 

@@ -48,3 +48,26 @@ int on_run(const struct run_call *call, struct error *err)
                  left_out == 1 ? "rank is" : "ranks are", left_out == 1 ? "it" : "them");
     return was_interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
+
+static bool do_nothing(void *context, struct fleet_analysis *analysis, struct error *err)
+{
+    (void)context, (void)analysis, (void)err;
+    return true;
+}
+
+int run_results(const char *place, const char *data_path, char **directory, struct error *err)
+{
+    char *dataset, *run;
+    if (fleet_find_run(place, &dataset, &run, err) != RUN_PATH_FOUND)
+        return EXIT_FAILED;
+    const struct run_call call = {
+        .options = {.dataset = dataset, .run = run, .data_path = data_path}, .run = do_nothing};
+    int result = on_run(&call, err);
+    if (result == EXIT_DONE && !(*directory = fleet_results(&call.options))) {
+        error_in_file(err, place, "ranks were added or removed meanwhile; try again");
+        result = EXIT_FAILED;
+    }
+    mem_free(dataset);
+    mem_free(run);
+    return result;
+}

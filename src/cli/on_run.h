@@ -18,4 +18,8 @@ struct run_call {
 };
 int on_run(const struct run_call *call, struct error *err);
 
+/* The directory of the results of a run, DATASET/RUN, made if need be; free with mem_free. Returns
+ * the exit code; prints nothing on failure. `err` is left alone where the place names no run. */
+int run_results(const char *place, const char *data_path, char **directory, struct error *err);
+
 #endif

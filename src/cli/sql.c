@@ -1,7 +1,7 @@
 /*
  * kymo sql: runs a SQL query on a processed profile.
  */
-#include "cli/cli.h"
+#include "cli/on_run.h"
 #include "serve/serve.h"
 #include "store/tables/store.h"
 
@@ -20,13 +20,15 @@ static const char ranking[] =
 const struct command command_sql = {
     .name = "sql",
     .summary = "Query a profile with SQL, or list its tables.",
-    .about = "Runs a read-only SQL query on the tables of a profile, with DuckDB. PROFILE is a "
-             "name in the workspace, or a directory of Parquet files. Without a query, lists "
-             "the tables; \"-\" reads the query from standard input. kymo --show-profile-schema "
-             "documents tables and columns.\n\n"
-             "With --timeout the query runs in a child process with limits on time, memory and "
-             "the size of a value.",
-    .usage = "[options] PROFILE [QUERY]",
+    .about =
+        "Runs a read-only SQL query on the tables of a profile, with DuckDB. PROFILE is a "
+        "name in the workspace, a directory of Parquet files, or a run of many ranks, "
+        "DATASET/RUN, whose tables are the results of kymo fleet report. Without a query, "
+        "lists the tables; \"-\" reads the query from standard input. kymo --show-profile-schema "
+        "documents tables and columns.\n\n"
+        "With --timeout the query runs in a child process with limits on time, memory and "
+        "the size of a value.",
+    .usage = "[options] PROFILE|DATASET/RUN [QUERY]",
     .examples =
         (const char *const[]){
             "gpt",
@@ -34,6 +36,7 @@ const struct command command_sql = {
             ranking,
             "profiles/gpt --format csv --output-file events.csv \"FROM SystemProfileEvents\"",
             "gpt --format json - <query.sql | jq '.[0]'",
+            "runs/night \"FROM Straggler\"",
             "gpt --timeout 10 \"SELECT count(*) FROM SystemProfileEvents a, SystemProfileEvents "
             "b\"",
             NULL,
@@ -156,16 +159,26 @@ static int run_here(const char *directory, const char *query, const struct sql_o
     return interrupted ? EXIT_INTERRUPTED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* The directory of a profile's tables, or of a run's results. Returns the exit code. */
+static int find_tables(const char *place, const char *data_path, char **directory,
+                       struct error *err)
+{
+    if (!profile_find(data_path, place, directory, err))
+        return run_results(place, data_path, directory, err);
+    warn_of_drops(profile_drops(*directory));
+    return EXIT_DONE;
+}
+
 /* Output files are written atomically. */
 static int run(const char *profile, const char *query, const struct sql_options *options,
                struct error *err)
 {
     struct output out;
     char *directory;
-    if (!profile_find(options->data_path, profile, &directory, err))
-        return EXIT_FAILED;
-    int result = EXIT_FAILED;
-    warn_of_drops(profile_drops(directory));
+    int result = find_tables(profile, options->data_path, &directory, err);
+    if (result != EXIT_DONE)
+        return result;
+    result = EXIT_FAILED;
     if (output_open(&out, options->file, err)) { /* fail before the work, not after */
         result = (options->timeout_s == NOT_GIVEN ? run_here : run_in_child)(directory, query,
                                                                              options, &out, err);
@@ -216,7 +229,8 @@ static int sql(int count, char **arguments)
     if (result != EXIT_DONE)
         return result;
     if (operand_count == 0) {
-        fprintf(stderr, "%s sql: missing argument: a profile, or a directory of Parquet files\n",
+        fprintf(stderr,
+                "%s sql: missing argument: a profile, a directory of Parquet files, or a run\n",
                 program_name());
         return EXIT_USAGE;
     }

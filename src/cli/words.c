@@ -22,9 +22,15 @@ static enum word_kind kind_of(struct text name)
         const char *name;
         enum word_kind kind;
     } kinds[] = {
-        {"FILE", WORD_FILE},       {"PATH", WORD_FILE},     {"CAPTURE", WORD_FILE},
-        {"DIR", WORD_DIRECTORY},   {"FILE|DIR", WORD_FILE}, {"PROFILE", WORD_PROFILE},
-        {"COMMAND", WORD_COMMAND}, {"DATASET", WORD_FILE},
+        {"FILE", WORD_FILE},
+        {"PATH", WORD_FILE},
+        {"CAPTURE", WORD_FILE},
+        {"DIR", WORD_DIRECTORY},
+        {"FILE|DIR", WORD_FILE},
+        {"PROFILE", WORD_PROFILE},
+        {"PROFILE|DATASET/RUN", WORD_PROFILE},
+        {"COMMAND", WORD_COMMAND},
+        {"DATASET", WORD_FILE},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (text_equal(name, text_of(kinds[i].name)))

@@ -33,6 +33,7 @@ static const struct route routes[] = {
     {"GET", "runs", NO_SUBJECT, list_fleet_runs, 0, NULL},
     {"GET", "runs/*/*", SUBJECT_RUN, get_fleet_run, 0, NULL},
     {"GET", "runs/*/*/report", SUBJECT_RUN, get_fleet_report, 0, NULL},
+    {"GET", "runs/*/*/figures/*", SUBJECT_RUN, get_run_figures_query, 0, NULL},
     {"GET", "runs/*/*/lanes", SUBJECT_RUN, get_fleet_lanes, 0, NULL},
     {"GET", "runs/*/*/heatmap", SUBJECT_RUN, get_fleet_heatmap, 0, NULL},
     {"GET", "runs/*/*/worst", SUBJECT_RUN, get_fleet_worst, 0, NULL},

@@ -269,7 +269,7 @@ describe.each(['dark', 'light'] as const)('in the %s theme', (theme) => {
     await atEachWidth(page, async (what) => {
       await canvas.waitFor()
       for (const [row, column] of cells) {
-        const value = map.max[row * map.columns + column]! / map.scale
+        const value = map.max[row * map.columns + column]! / map.scale.high
         const share = shareOf(await cellOf(row, column, [0, 15], [0, 19]))
         expect(Math.abs(share - Math.max(-1, Math.min(1, value))), `${what}: rank ${row}, step ${column}: ${share} for ${value}`).toBeLessThan(0.03)
       }
@@ -281,9 +281,24 @@ describe.each(['dark', 'light'] as const)('in the %s theme', (theme) => {
     expect(await page.getByRole('group', { name: 'Scale of the colors' }).innerText()).toBe(told)
     expect(await cellOf(9, 7, [6, 9], [4, 16])).toEqual(before[1])
     expect(await cellOf(7, 15, [6, 9], [4, 16])).toEqual(before[2])
+    await page.goto(`${server.url}/?run=runs/tuesday&measure=duration`) // all long: colors begin at the shortest, not at zero
+    await canvas.waitFor()
+    const times = readHeatMap(await (await fetch(`${server.url}/api/v1/runs/runs/tuesday/heatmap?width=20&height=16&measure=duration`)).arrayBuffer())
+    const rampOfTimes = (await page.locator('.ramp').evaluate((ramp) => getComputedStyle(ramp).backgroundImage)).match(/\d+, \d+, \d+/g)!.map((text) => text.split(', ').map(Number) as Rgb)
+    const [dark, bright] = [rampOfTimes[0]!, rampOfTimes.at(-1)!].map(lightness) as [number, number]
+    const { low: begin, high: end } = times.scale
+    const shown: number[] = []
+    for (const [row, column] of [...cells, [3, 2], [11, 10], [14, 18]] as const) {
+      const value = Math.max(0, Math.min(1, (times.max[row * times.columns + column]! - begin) / (end - begin)))
+      shown.push((lightness(await cellOf(row, column, [0, 15], [0, 19])) - dark) / (bright - dark))
+      expect(Math.abs(shown.at(-1)! - value), `rank ${row}, step ${column}: ${shown.at(-1)} for ${value}`).toBeLessThan(0.03)
+    }
+    expect(Math.max(...shown) - Math.min(...shown)).toBeGreaterThan(0.25) // of the whole range of colors
+    await page.goto(`${server.url}/?run=runs/tuesday&rows=6-9&steps=4-16`)
+    await canvas.waitFor()
     await page.getByRole('button', { name: 'Half' }).click()
     await page.waitForURL(/scale=\d+/)
-    expect(Number(new URL(page.url()).searchParams.get('scale'))).toBeCloseTo(map.scale / 2, -1)
+    expect(Number(new URL(page.url()).searchParams.get('scale'))).toBeCloseTo(map.scale.high / 2, -1)
     const { height } = (await canvas.boundingBox())!
     await canvas.click({ position: { x: 300, y: 40 } })
     await page.waitForURL(/step=/)

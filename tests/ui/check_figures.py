@@ -23,6 +23,8 @@ NUMBER = re.compile(r"^(< )?(-?[\d,]+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: (\S+))?$")
 def read(text):
     """The bounds of the values that are shown as this text, in the base unit of its kind."""
     below, digits, decimals, unit = NUMBER.match(text).groups()
+    if text == "0 s":
+        return 0, 0  # what is nearly nothing has digits
     scale = SCALES[unit or ""]
     value = float(digits.replace(",", ""))
     if below:
@@ -34,6 +36,7 @@ def read(text):
 
 
 def fits(text, value, unit, count):
+    text = re.sub(r"^\+(?=\d)", "", text.replace("−", "-"))
     if value is None:
         return text == ""
     if isinstance(value, (str, bool)) or not NUMBER.match(text):

@@ -24,7 +24,7 @@ function readFigures(selector: string): { figures: Shown[]; strays: string[] } {
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
     const parent = texts.currentNode.parentElement!
-    if (parent.closest('[data-figure], [data-name], .name, code, select, svg, h1, h2, h3, style') || !number.test(texts.currentNode.textContent!.trim())) continue
+    if (parent.closest('[data-figure], [data-name], .name, code, select, svg, .axis, h1, h2, h3, style') || !number.test(texts.currentNode.textContent!.trim())) continue
     strays.push(`${parent.className}: ${texts.currentNode.textContent!.trim()}`)
   }
   return { figures, strays }
@@ -57,9 +57,9 @@ export async function follow(page: Page, path: string): Promise<void> {
 }
 
 /** Groups whose queries depend on what was chosen on the page, which alone knows them. */
-const OF_PAGES = /^(chart|op_profile|page)\./
+const OF_PAGES = /^(chart|op_profile|page|run\.cell)(\.|$)/
 
-/** Figures of one profile, page by page. */
+/** Figures of one profile or run, page by page. `of` is what the server and the file system call it, if not as a profile. */
 export class Collected {
   readonly queries: Record<string, string> = {}
   readonly figures: (Shown & { page: string; group: string; column: string; unit: string })[] = []
@@ -69,6 +69,7 @@ export class Collected {
     readonly server: Server,
     readonly groups: readonly FigureGroup[],
     readonly name: string,
+    private readonly of?: { path: string; folder: string },
   ) {}
 
   async read(page: Page, where: string, selector: string): Promise<void> {
@@ -89,17 +90,18 @@ export class Collected {
   }
 
   private async ask(group: string): Promise<string> {
-    return (await getJson<{ query: string }>(this.server, `/profiles/${this.name}/figures/${group}`)).query
+    return (await getJson<{ query: string }>(this.server, `${this.of?.path ?? `/profiles/${this.name}`}/figures/${group}`)).query
   }
 
   get folder(): string {
-    return join(this.server.workspace, 'profiles/global', `${this.name}@latest`)
+    return this.of?.folder ?? join(this.server.workspace, 'profiles/global', `${this.name}@latest`)
   }
 }
 
-/** The query of a figure's group, as the page tells it. */
+/** The query of a figure's group, as the page tells it. What a tooltip shows is pointed at already. */
 async function queryOnPage(page: Page, id: string): Promise<string> {
-  await page.locator(`[data-figure="${id}"]`).first().hover()
+  const shown = page.locator(`[data-figure="${id}"]`).first()
+  if ((await shown.locator('xpath=ancestor::*[@role="tooltip"]').count()) === 0) await shown.hover()
   await page.keyboard.press('?')
   const query = (await page.getByRole('dialog').getByLabel('Query').getAttribute('data-query'))!
   await page.keyboard.press('Escape')

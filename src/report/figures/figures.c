@@ -5,6 +5,7 @@
 #include "report/figures/figures.h"
 
 #include "report/figures/embedded_queries.h"
+#include "report/fleet/fleet.h"
 #include "report/relations/relations.h"
 #include "report/xprof/tools.h"
 #include "store/tables/store.h"
@@ -24,6 +25,14 @@ static const struct entry {
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .sql = figures_sql_##query_}, {0}},
 #define PAGE_GROUP(id_, keys_, title_)                                                             \
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_}, {0}},
+#define RUN_GROUP(id_, keys_, query_, title_)                                                      \
+    {ENTRY_GROUP,                                                                                  \
+     {.id = id_, .keys = keys_, .title = title_, .sql = figures_sql_##query_, .is_of_run = true},  \
+     {0}},
+#define REPORT_GROUP(id_, keys_, part_, title_)                                                    \
+    {ENTRY_GROUP,                                                                                  \
+     {.id = id_, .keys = keys_, .title = title_, .is_of_run = true, .part = #part_},               \
+     {0}},
 #define TOOL_GROUP(tool_, table_, keys_, title_)                                                   \
     {ENTRY_GROUP,                                                                                  \
      {.id = tool_ "." table_, .keys = keys_, .title = title_, .tool = tool_, .table = table_},     \
@@ -151,8 +160,10 @@ static void find_query(void *context, const struct figure_group *group,
     if (!text_equal(search->id, text_of(group->id)))
         return;
     const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
-    const char *sql = tool ? tool_table_query(tool, group->table) : group->sql;
-    search->found = sql ? FIGURE_QUERY : FIGURE_NO_QUERY;
+    const char *sql = tool          ? tool_table_query(tool, group->table)
+                      : group->part ? fleet_report_query(group->part)
+                                    : group->sql;
+    search->found = !sql ? FIGURE_NO_QUERY : group->is_of_run ? FIGURE_RUN_QUERY : FIGURE_QUERY;
     search->is_of_tool = tool != NULL;
     if (sql)
         output_text(search->sql, sql);
@@ -194,7 +205,7 @@ static void put_literal(struct output *sql, const char *value)
         sql_put_quoted(sql, '\'', value);
 }
 
-/* Puts the query with values for `$name`, and a 0 behind it. */
+/* Puts the query with values for `$name`; a `$` alone, as in regular expressions, stays. */
 static void fill_parameters(struct output *sql, const char *query, figure_parameter *parameter,
                             const void *context)
 {
@@ -203,11 +214,13 @@ static void fill_parameters(struct output *sql, const char *query, figure_parame
         size_t size = strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz_");
         snprintf(name, sizeof name, "%.*s", (int)size, mark + 1);
         output_write(sql, query, (size_t)(mark - query));
-        put_literal(sql, parameter(context, name));
+        if (size > 0)
+            put_literal(sql, parameter(context, name));
+        else
+            output_char(sql, '$');
         query = mark + 1 + size;
     }
     output_text(sql, query);
-    output_char(sql, '\0');
 }
 
 bool figures_put_query(struct output *sql, struct text group, figure_parameter *parameter,
@@ -220,6 +233,7 @@ bool figures_put_query(struct output *sql, struct text group, figure_parameter *
     output_memory(&filled);
     if (!is_of_tool)
         fill_parameters(&filled, query.data, parameter, context);
+    output_char(&filled, '\0');
     bool ok = present_find(&present, connection, err);
     if (ok && is_of_tool)
         relations_put(sql, present,
@@ -231,6 +245,16 @@ bool figures_put_query(struct output *sql, struct text group, figure_parameter *
     output_discard(&query);
     output_discard(&filled);
     return ok;
+}
+
+void figures_put_run_query(struct output *sql, struct text group, figure_parameter *parameter,
+                           const void *context)
+{
+    struct output query;
+    bool is_of_tool;
+    search_query(group, &query, &is_of_tool);
+    fill_parameters(sql, query.data, parameter, context);
+    output_discard(&query);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -253,6 +277,7 @@ static void put_group_json(void *context, const struct figure_group *group,
     struct json *json = context;
     json_open(json, '{');
     json_put_text(json, "id", text_of(group->id));
+    json_put_text(json, "of", group->is_of_run ? TEXT("run") : TEXT("profile"));
     json_put_text(json, "title", text_of(group->title));
     put_keys(json, group->keys);
     json_key(json, "figures");
@@ -296,7 +321,10 @@ static const char page_head[] =
     "any DuckDB runs over its\n"
     "Parquet files. Values that were not recorded are blank (null in JSON), never 0. Columns of "
     "tables, `table.TABLE.COLUMN`,\n"
-    "are listed by `kymo --show-profile-schema`.\n";
+    "are listed by `kymo --show-profile-schema`. Figures of runs of many ranks, `run.…`, are those "
+    "of\n"
+    "[their report](fleet-report.md) and pages: `kymo figures ID DATASET/RUN` prints a query over "
+    "the results of the analysis.\n";
 
 static bool is_table(const struct figure_group *group)
 {

@@ -5,7 +5,8 @@
  * its group, a dot, and the column of the query: `summary.devices.busy_share`.
  *
  * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the metrics of a
- * device profile (`device.metrics`), and the tables of a profile themselves (`table.Step`).
+ * device profile (`device.metrics`), and the tables of a profile themselves (`table.Step`). Those
+ * of runs of many ranks (`run.steps`) are queries over the results of a run's analysis.
  */
 #ifndef KYMO_REPORT_FIGURES_FIGURES_H
 #define KYMO_REPORT_FIGURES_FIGURES_H
@@ -25,6 +26,8 @@ struct figure_group {
     const char *keys; /* columns that tell rows apart, with commas; "" where there is one row */
     const char *sql;  /* NULL: that of a tool's table, or the page that shows it has it */
     const char *tool, *table;
+    bool is_of_run;
+    const char *part; /* of the report of a run, whose query it is; NULL: sql */
 };
 
 /* Groups with their figures, those of the tables of a profile last. */
@@ -36,6 +39,7 @@ enum figure_query {
     FIGURE_NO_GROUP, /* there is no such group */
     FIGURE_NO_QUERY, /* its query depends on what was chosen on its page */
     FIGURE_QUERY,
+    FIGURE_RUN_QUERY, /* over the results of a run */
 };
 enum figure_query figures_find_query(struct text group);
 /* The value of a parameter of a query, as it was chosen on a page; NULL: none was. */
@@ -46,6 +50,9 @@ typedef const char *figure_parameter(const void *context, const char *name);
  * number or a text, or NULL. op_profile has the parameter group_by, one of tool_groupings. */
 bool figures_put_query(struct output *sql, struct text group, figure_parameter *parameter,
                        const void *context, struct sql_connection *connection, struct error *err);
+/* The same of a group of runs: any DuckDB runs it over the results' Parquet files. */
+void figures_put_run_query(struct output *sql, struct text group, figure_parameter *parameter,
+                           const void *context);
 
 /* The catalog as JSON. */
 void figures_put_json(struct json *json);

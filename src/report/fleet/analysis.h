@@ -71,6 +71,9 @@ struct fleet_report_style {
 };
 bool fleet_report(struct fleet_analysis *analysis, const struct fleet_report_style *style,
                   struct output *out, struct error *err);
+/* The query over the results that a part of the report prints: "summary", "findings", or the key of
+ * a section in JSON. */
+const char *fleet_report_query(const char *part);
 
 /* The queries in the order they run, as JSON: name, purpose, SQL; those that are worked out by the
  * program have no SQL. */

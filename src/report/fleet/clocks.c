@@ -48,12 +48,12 @@ static bool write_clocks(struct fleet_analysis *analysis, const struct clock_sta
     values_begin(&values, columns, sizeof columns / sizeof *columns);
     for (uint32_t i = 0; i < machines; i++) {
         values_put_text(&values, intern_text(&stage->machines, i + 1).data);
-        values_put_number(&values, clocks[i].offset_ns);
-        values_put_number(&values, clocks[i].drift_ppm);
-        if (clocks[i].samples > 0)
-            values_put_number(&values, clocks[i].error_ns);
-        else
-            values_put_null(&values);
+        const double known[] = {clocks[i].offset_ns, clocks[i].drift_ppm, clocks[i].error_ns};
+        for (size_t at = 0; at < sizeof known / sizeof *known; at++)
+            if (clocks[i].samples > 0)
+                values_put_number(&values, known[at]);
+            else
+                values_put_null(&values); /* nothing to compare it with */
         values_put_integer(&values, (int64_t)clocks[i].samples);
         values_put_integer(&values, clocks[i].component);
         values_put_integer(&values, origin_ns + (int64_t)reference);

@@ -289,8 +289,22 @@ static const char *const columns[][2] = {
 
 #define NS_PER_HOUR 3.6e12
 
-/* Sorted before: the row number is the rank of the finding. Hours assume that every lane waits for
- * the cost in every step. */
+/* The cost in ns, as a share of the step time, and in hours, if every lane waits for it in every
+ * step. What costs nothing that is known has none. */
+static void put_costs(struct values *values, const struct run_findings *findings, double cost_ns)
+{
+    if (cost_ns > 0 && findings->step_ns > 0) {
+        values_put_number(values, cost_ns);
+        values_put_number(values, cost_ns / findings->step_ns);
+        values_put_number(values, cost_ns * (double)findings->steps * (double)findings->lanes /
+                                      NS_PER_HOUR);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        values_put_null(values);
+}
+
+/* Sorted before: the row number is the rank of the finding. */
 static bool write_findings(struct run_findings *findings, struct error *err)
 {
     struct values values;
@@ -302,11 +316,7 @@ static bool write_findings(struct run_findings *findings, struct error *err)
         values_put_text(&values, finding->title);
         values_put_text(&values, finding->text);
         values_put_text(&values, finding->advice);
-        values_put_number(&values, finding->run.cost_ns);
-        values_put_number(&values,
-                          findings->step_ns > 0 ? finding->run.cost_ns / findings->step_ns : 0);
-        values_put_number(&values, finding->run.cost_ns * (double)findings->steps *
-                                       (double)findings->lanes / NS_PER_HOUR);
+        put_costs(&values, findings, finding->run.cost_ns);
         if (finding->run.rank >= 0) {
             values_put_integer(&values, finding->run.rank);
             values_put_integer(&values, finding->run.device);

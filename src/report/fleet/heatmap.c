@@ -6,18 +6,16 @@
 #include <assert.h>
 #include <math.h>
 
-static_assert(sizeof(struct heatmap_header) == 64, "as the file has it");
+static_assert(sizeof(struct heatmap_header) == 96, "as the file has it");
 
-const struct heatmap_measure heatmap_measures[HEATMAP_MEASURES] = {
-    [HEATMAP_EXCESS] = {"excess", "excess_ns"},
-    {"own", "own_ns"},
-    {"duration", "duration_ns"},
-    {"compute", "compute_ns"},
-    {"communication", "duration_ns - own_ns"},
-    {"copy", "copy_ns"},
-    {"idle", "idle_host_ns + idle_kernel_ns + idle_other_ns"},
-    {"idle_host", "idle_host_ns"},
-};
+const char *const heatmap_measures[HEATMAP_MEASURES] = {[HEATMAP_EXCESS] = "excess",
+                                                        "own",
+                                                        "duration",
+                                                        "compute",
+                                                        "communication",
+                                                        "copy",
+                                                        "idle",
+                                                        "idle_host"};
 
 static bool check_header(struct heatmap *map, const char *path, struct error *err)
 {

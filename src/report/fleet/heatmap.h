@@ -2,12 +2,12 @@
  * Measures of lanes in steps as matrices, one file a run, made by the analysis: a picture of any
  * part, by any order of lanes, is one pass over what it shows.
  *
- * The file, heatmap.kymo, has a header of 64 bytes (struct heatmap_header), then for each measure
+ * The file, heatmap.kymo, has a header of 96 bytes (struct heatmap_header), then for each measure
  * lanes x steps numbers, lane by lane: 32-bit floating point, little-endian, NaN where the lane has
  * no such step. Lanes are in the order of rank and device, steps in that of their numbers.
  *
- * Each measure has a scale: the value at which colors end, on both sides of zero, whatever part of
- * the run is shown.
+ * Each measure has a scale: the values at which colors begin and end, whatever part of the run is
+ * shown.
  */
 #ifndef KYMO_REPORT_FLEET_HEATMAP_H
 #define KYMO_REPORT_FLEET_HEATMAP_H
@@ -17,34 +17,37 @@
 #define HEATMAP_FILE "heatmap.kymo"
 
 enum { HEATMAP_EXCESS, HEATMAP_MEASURES = 8 };
-struct heatmap_measure {
-    const char *name, *sql; /* over LaneStep */
-};
-extern const struct heatmap_measure heatmap_measures[HEATMAP_MEASURES];
+extern const char
+    *const heatmap_measures[HEATMAP_MEASURES]; /* columns of queries/parts/measured.sql */
 
+struct heatmap_scale {
+    float low, high;
+};
 struct heatmap_header {
     char magic[8];
     uint32_t version, measures, lanes, steps;
-    float scales[HEATMAP_MEASURES];
+    struct heatmap_scale scales[HEATMAP_MEASURES];
     uint8_t rest[8];
 };
 #define HEATMAP_MAGIC "kymoheat"
-enum { HEATMAP_VERSION = 2 };
+enum { HEATMAP_VERSION = 3 };
 
 struct heatmap {
     struct file file;
     size_t lanes, steps; /* both 0 where ranks have too few steps in common for matrices */
-    float scales[HEATMAP_MEASURES];
+    struct heatmap_scale scales[HEATMAP_MEASURES];
 };
 bool heatmap_open(struct heatmap *map, const char *directory, struct error *err);
 void heatmap_close(struct heatmap *map);
 /* The values of a lane, one for each step. */
 const float *heatmap_lane(const struct heatmap *map, size_t measure, size_t lane);
 
-/* The scale of values, NaN or not: the median's distance from zero and ten robust standard
- * deviations (1.4826 times the median distance from the median) more, so that noise is pale and
- * outliers are not; at most the largest distance from zero. 0 if there are none. */
-float heatmap_scale(const float *values, size_t count);
+/* The scale of values, NaN or not: from ten robust standard deviations (1.4826 times the median
+ * distance from the median) below the median to ten above it, so that noise has nearly one color
+ * and outliers have others, but not beyond the smallest and the largest value. Values that deviate
+ * from zero to both sides (is_signed) have a scale that ends at the same distance on both sides.
+ * Both ends are 0 if there are no values. queries/run_scales.sql of figures is the same in SQL. */
+struct heatmap_scale heatmap_scale(const float *values, size_t count, bool is_signed);
 
 /* Positions, first and last, and into how many cells they are divided: position p is in cell
  * (p - first) * cells / (last - first + 1). */

@@ -69,21 +69,30 @@ static double median(const struct values *values, uint64_t known, uint64_t *coun
     return known % 2 ? high : (high + (double)number_at(values, known / 2 - 1, counts)) / 2;
 }
 
-float heatmap_scale(const float *data, size_t count)
+/* The scratch for counting is its own, so that threads may call it for different measures. */
+struct heatmap_scale heatmap_scale(const float *data, size_t count, bool is_signed)
 {
     struct values values = {data, count, NAN};
     uint64_t known = 0;
-    double largest = 0;
+    double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < count; i++)
         if (!isnan(data[i])) {
             known++;
-            largest = fmax(largest, fabs((double)data[i]));
+            least = fmin(least, (double)data[i]);
+            most = fmax(most, (double)data[i]);
         }
     if (known == 0)
-        return 0;
+        return (struct heatmap_scale){0};
     uint64_t *counts = mem_alloc(HALVES * sizeof *counts);
-    values.center = (float)median(&values, known, counts);
+    double center = median(&values, known, counts);
+    values.center = (float)center;
     double reach = ROBUST_DEVIATIONS * median(&values, known, counts);
     mem_free(counts);
-    return (float)(reach > 0 ? fmin(largest, fabs((double)values.center) + reach) : largest);
+    if (reach > 0) {
+        least = fmax(least, center - reach);
+        most = fmin(most, center + reach);
+    }
+    double end = fmax(fabs(least), fabs(most));
+    return is_signed ? (struct heatmap_scale){(float)-end, (float)end}
+                     : (struct heatmap_scale){(float)least, (float)most};
 }

@@ -82,7 +82,7 @@ static void put_query(struct output *sql)
     output_memory(&measures);
     for (size_t i = 0; i < HEATMAP_MEASURES; i++)
         output_format(&measures, "%scoalesce(%s, 'nan'::DOUBLE)", i ? ", " : "",
-                      heatmap_measures[i].sql);
+                      heatmap_measures[i]);
     output_char(&measures, '\0');
     sql_fill(sql, fleet_sql_heatmap_values,
              (const struct sql_blank[]){{"MEASURES", .text = measures.data}}, 1);
@@ -122,10 +122,10 @@ static bool put_values(struct matrices *matrices, struct fleet_analysis *analysi
 
 static void put_scales(const struct matrices *matrices)
 {
-    float scales[HEATMAP_MEASURES];
+    struct heatmap_scale scales[HEATMAP_MEASURES];
     size_t count = matrices->shape.lanes * matrices->shape.steps;
     for (size_t i = 0; i < HEATMAP_MEASURES; i++)
-        scales[i] = heatmap_scale(values_of(matrices) + i * count, count);
+        scales[i] = heatmap_scale(values_of(matrices) + i * count, count, i == HEATMAP_EXCESS);
     memcpy(matrices->data + offsetof(struct heatmap_header, scales), scales, sizeof scales);
 }
 

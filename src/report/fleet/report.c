@@ -17,10 +17,12 @@ static const struct section {
     const char *key, *title, *note, *query;
 } sections[] = {
     {"slow_ranks", "Slow ranks",
-     "Own time is a step's time without communication, in which a rank may wait for others.",
+     "Own time is a step's time without communication, in which a rank may wait for others. The "
+     "late share is of its steps, the excess share of the expected own time.",
      fleet_sql_report_slow_ranks},
     {"what_if", "What if",
-     "Steps replayed with a change; replay_error_ns is how far a replay without one is off.",
+     "Steps replayed with a change. The saved share is of the time before; the replay error is how "
+     "far a replay without a change is off.",
      fleet_sql_report_what_if},
     {"critical_path", "Critical path",
      "The longest chain of work and transfers of some steps: what it is made of, by rank.",
@@ -33,9 +35,19 @@ static const struct section {
      fleet_sql_report_bandwidths},
     {"clocks", "Clocks", "Against the mean of the machines; only the most different are listed.",
      fleet_sql_report_clocks},
-    {"longest_steps", "Longest steps", "", fleet_sql_report_longest_steps},
+    {"longest_steps", "Longest steps",
+     "The share above the usual is of the median of 25 steps around it.",
+     fleet_sql_report_longest_steps},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
+
+const char *fleet_report_query(const char *part)
+{
+    for (size_t i = 0; i < SECTIONS; i++)
+        if (strcmp(part, sections[i].key) == 0)
+            return sections[i].query;
+    return strcmp(part, "findings") == 0 ? fleet_sql_report_findings : fleet_sql_report_summary;
+}
 
 enum {
     F_RULE,
@@ -49,7 +61,8 @@ enum {
     F_DEVICE,
     F_COMMUNICATOR,
     F_EVIDENCE,
-    F_SQL
+    F_SQL,
+    F_ID
 };
 
 struct reporting {
@@ -189,6 +202,17 @@ static bool put_json_summary(void *context, const struct sql_result *result, siz
     return true;
 }
 
+static void put_number_or_null(struct json *json, const char *key, const struct sql_result *result,
+                               size_t row, size_t column)
+{
+    json_key(json, key);
+    if (row_has(result, row, column))
+        json_double(json, row_number(result, row, column));
+    else
+        json_null(json);
+}
+
+/* Costs that are unknown are null; what a finding is not about is left out. */
 static bool put_json_finding(void *context, const struct sql_result *result, size_t row)
 {
     struct reporting *reporting = context;
@@ -197,9 +221,10 @@ static bool put_json_finding(void *context, const struct sql_result *result, siz
     json_open(json, '{');
     for (size_t i = 0; i < 4; i++)
         json_put_text(json, texts[i], sql_value(result, row, i));
-    json_put_double(json, "cost_ns", row_number(result, row, F_COST));
-    json_put_double(json, "cost_share", row_number(result, row, F_SHARE));
-    json_put_double(json, "rank_hours", row_number(result, row, F_HOURS));
+    json_put_int(json, "id", row_integer(result, row, F_ID));
+    put_number_or_null(json, "cost_ns", result, row, F_COST);
+    put_number_or_null(json, "cost_share", result, row, F_SHARE);
+    put_number_or_null(json, "rank_hours", result, row, F_HOURS);
     if (row_has(result, row, F_RANK)) {
         json_put_int(json, "rank", row_integer(result, row, F_RANK));
         json_put_int(json, "device", row_integer(result, row, F_DEVICE));
@@ -274,28 +299,38 @@ static void put_time(struct output *out, const char *before, const struct sql_re
                   format_ps(fabs(row_number(result, row, column)) * 1000, text), after);
 }
 
-/* One row of report_summary.sql as sentences. What is unknown or 0 is left out rather than shown as
- * 0, such as the world size of a complete run. */
-static bool put_summary(void *context, const struct sql_result *result, size_t row)
+static void put_count(struct output *out, const struct sql_result *result, size_t row,
+                      size_t column, const char *noun)
 {
-    struct reporting *reporting = context;
-    struct output *out = reporting->out;
-    bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
-    const char *line = is_markdown ? "- " : "  ";
+    int64_t count = row_integer(result, row, column);
+    output_format(out, "%" PRId64 " %s%s", count, noun, count == 1 ? "" : "s");
+}
+
+/* "2 of 128 ranks on 1 machine, NVIDIA H200; 30 steps (0 to 29), 1.85 s" */
+static void put_extent(struct output *out, const struct sql_result *result, size_t row)
+{
     struct text device = sql_value(result, row, R_DEVICE);
-    int64_t world = row_integer(result, row, R_WORLD);
-    output_format(out, "%sRun %s%s", is_markdown ? "# " : "", reporting->analysis->run,
-                  is_markdown ? "\n\n" : "\n");
-    output_format(out, "%s%" PRId64, line, row_integer(result, row, R_RANKS));
-    if (world > row_integer(result, row, R_RANKS))
-        output_format(out, " of %" PRId64, world);
-    output_format(out, " ranks on %" PRId64 " machines", row_integer(result, row, R_MACHINES));
+    bool is_partial = row_integer(result, row, R_WORLD) > row_integer(result, row, R_RANKS);
+    if (is_partial)
+        output_format(out, "%" PRId64 " of ", row_integer(result, row, R_RANKS));
+    put_count(out, result, row, is_partial ? R_WORLD : R_RANKS, "rank");
+    output_text(out, " on ");
+    put_count(out, result, row, R_MACHINES, "machine");
     if (device.size > 0)
         output_format(out, ", %.*s", (int)device.size, device.data);
-    output_format(out, "; %" PRId64 " steps (%" PRId64 " to %" PRId64 ")",
-                  row_integer(result, row, R_STEPS), row_integer(result, row, R_FIRST),
-                  row_integer(result, row, R_LAST));
-    put_time(out, ", ", result, row, R_DURATION, "\n");
+    output_text(out, "; ");
+    put_count(out, result, row, R_STEPS, "step");
+    if (row_has(result, row, R_FIRST)) {
+        output_format(out, " (%" PRId64 " to %" PRId64 ")", row_integer(result, row, R_FIRST),
+                      row_integer(result, row, R_LAST));
+        put_time(out, ", ", result, row, R_DURATION, "");
+    }
+    output_char(out, '\n');
+}
+
+static void put_step_times(struct output *out, const char *line, const struct sql_result *result,
+                           size_t row)
+{
     output_text(out, line);
     put_time(out, "Step time ", result, row, R_STEP, " (median; ");
     put_time(out, "", result, row, R_SHORTEST, " to ");
@@ -308,9 +343,19 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
     put_time(out, "copies ", result, row, R_COPY, ", ");
     put_time(out, "waits for its host ", result, row, R_HOST, ", ");
     put_time(out, "idle otherwise ", result, row, R_REST, "\n");
-    output_format(out, "%s%" PRId64 " collectives of %" PRId64 " steps matched over ranks", line,
-                  row_integer(result, row, R_COLLECTIVES), row_integer(result, row, R_MATCHED));
-    put_time(out, "; in them a rank waits for others ", result, row, R_WAITED, " per step\n");
+}
+
+static void put_matches(struct output *out, const char *line, const struct sql_result *result,
+                        size_t row)
+{
+    output_text(out, line);
+    put_count(out, result, row, R_COLLECTIVES, "collective");
+    output_text(out, " of ");
+    put_count(out, result, row, R_MATCHED, "step");
+    output_text(out, " matched over ranks");
+    if (row_has(result, row, R_WAITED))
+        put_time(out, "; in them a rank waits for others ", result, row, R_WAITED, " per step");
+    output_char(out, '\n');
     if (row_integer(result, row, R_APART) > 0)
         output_format(out,
                       "%s%" PRId64 " more are left out: ranks do not end them together, so they "
@@ -320,6 +365,22 @@ static bool put_summary(void *context, const struct sql_result *result, size_t r
         output_text(out, line);
         put_time(out, "Clocks are aligned to ", result, row, R_CLOCK_ERROR, " (largest error)\n");
     }
+}
+
+/* One row of report_summary.sql as sentences. What is unknown is left out rather than shown as 0.
+ */
+static bool put_summary(void *context, const struct sql_result *result, size_t row)
+{
+    struct reporting *reporting = context;
+    struct output *out = reporting->out;
+    bool is_markdown = reporting->style->format == FLEET_MARKDOWN;
+    const char *line = is_markdown ? "- " : "  ";
+    output_format(out, "%sRun %s%s%s", is_markdown ? "# " : "", reporting->analysis->run,
+                  is_markdown ? "\n\n" : "\n", line);
+    put_extent(out, result, row);
+    if (row_has(result, row, R_STEP))
+        put_step_times(out, line, result, row);
+    put_matches(out, line, result, row);
     return true;
 }
 
@@ -346,12 +407,9 @@ static void put_wrapped(struct output *out, struct text text, const char *indent
 
 static void put_cost(struct output *out, const struct sql_result *result, size_t row)
 {
-    double cost = row_number(result, row, F_COST);
-    if (cost <= 0)
-        return;
     put_time(out, "", result, row, F_COST, " per step");
-    output_format(out, " (%.1f %%), %.3g rank-hours in all", 100 * row_number(result, row, F_SHARE),
-                  row_number(result, row, F_HOURS));
+    output_format(out, " (%.1f %% of the step time), %.3g rank-hours in all",
+                  100 * row_number(result, row, F_SHARE), row_number(result, row, F_HOURS));
 }
 
 static bool put_text_finding(void *context, const struct sql_result *result, size_t row)
@@ -362,7 +420,7 @@ static bool put_text_finding(void *context, const struct sql_result *result, siz
     reporting->findings++;
     output_format(out, "%s%3zu. %.*s\n", reporting->findings > 1 ? "\n" : "", reporting->findings,
                   (int)title.size, title.data);
-    if (row_number(result, row, F_COST) > 0) {
+    if (row_has(result, row, F_COST)) {
         output_text(out, "     costs ");
         put_cost(out, result, row);
         output_char(out, '\n');
@@ -383,7 +441,7 @@ static bool put_markdown_finding(void *context, const struct sql_result *result,
     struct text advice = sql_value(result, row, F_ADVICE), sql = sql_value(result, row, F_SQL);
     reporting->findings++;
     output_format(out, "%zu. **%.*s**", reporting->findings, (int)title.size, title.data);
-    if (row_number(result, row, F_COST) > 0) {
+    if (row_has(result, row, F_COST)) {
         output_text(out, " costs ");
         put_cost(out, result, row);
     }

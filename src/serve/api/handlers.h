@@ -24,7 +24,7 @@ handler get_event, get_search, post_selection, post_flame;
 handler list_markers, get_markers, put_markers, delete_markers;
 handler list_tables, post_sql, search_database;
 handler list_tools, list_profile_tools, get_tool;
-handler list_figures, get_figures_query;
+handler list_figures, get_figures_query, get_run_figures_query;
 handler get_diff;
 handler list_fleet_runs, get_fleet_run, get_fleet_report, get_fleet_lanes, get_fleet_heatmap,
     get_fleet_worst, get_fleet_step, get_fleet_lanes_of_step;

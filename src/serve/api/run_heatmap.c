@@ -10,24 +10,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* How lanes follow one another. */
-static const struct {
-    const char *name, *sql;
-} orders[] = {
-    {"rank", "rank, device_idx"},
-    {"machine", "regexp_replace(instance, '[0-9]+$', ''), TRY_CAST(regexp_extract(instance, "
-                "'[0-9]+$') AS HUGEINT), instance, rank, device_idx"}, /* node9 before node10 */
-    {"slowest", "median_excess_ns + late_ns / steps DESC, rank, device_idx"},
-    {"cluster", "cluster, rank, device_idx"},
-};
-enum { ORDERS = sizeof orders / sizeof *orders };
-
-static bool read_order(const struct request *request, struct reply *reply, const char **sql)
+/* How lanes follow one another, as in ordered_lane.sql. */
+static bool read_order(const struct request *request, struct reply *reply, const char **order)
 {
+    static const char *const orders[] = {"rank", "machine", "slowest", "cluster"};
     const char *word = request_argument(request, "order");
-    for (size_t i = 0; i < ORDERS; i++)
-        if (strcmp(word ? word : "rank", orders[i].name) == 0) {
-            *sql = orders[i].sql;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(word ? word : "rank", orders[i]) == 0) {
+            *order = orders[i];
             return true;
         }
     reply_error(reply, MHD_HTTP_BAD_REQUEST, "\"order\" must be rank, machine, slowest or cluster");
@@ -37,12 +27,10 @@ static bool read_order(const struct request *request, struct reply *reply, const
 void get_fleet_lanes(struct request *request, struct reply *reply)
 {
     struct run_query query;
-    struct output sql;
     const char *order;
     if (!read_order(request, reply, &order) || !run_query_begin(&query, request, reply))
         return;
     struct json json = reply_json(reply);
-    output_memory(&sql);
     json_open(&json, '{');
     json_key(&json, "has_timelines");
     json_bool(&json, run_has_timelines(query.run->path, query.run->name));
@@ -52,7 +40,6 @@ void get_fleet_lanes(struct request *request, struct reply *reply)
               put_filled(&query, &json, "clusters", serve_sql_fleet_clusters, NULL, 0, reply);
     if (ok)
         json_close(&json, '}');
-    output_discard(&sql);
     run_query_end(&query);
 }
 
@@ -60,7 +47,7 @@ static bool read_measure(const struct request *request, struct reply *reply, siz
 {
     const char *word = request_argument(request, "measure");
     for (*measure = 0; *measure < HEATMAP_MEASURES; ++*measure)
-        if (strcmp(word ? word : "excess", heatmap_measures[*measure].name) == 0)
+        if (strcmp(word ? word : "excess", heatmap_measures[*measure]) == 0)
             return true;
     reply_error(reply, MHD_HTTP_BAD_REQUEST,
                 "\"measure\" must be excess, own, duration, compute, communication, copy, idle or "
@@ -204,7 +191,7 @@ static void heatmap_end(struct heatmap_request *wanted)
 }
 
 /* Rows and columns, then the largest value of each cell and the mean of each, row by row, then the
- * scale of the measure: 32 bits each, little-endian; NaN where nothing is. */
+ * scale of the measure, both ends: 32 bits each, little-endian; NaN where nothing is. */
 void get_fleet_heatmap(struct request *request, struct reply *reply)
 {
     struct heatmap_request wanted = {0};

@@ -1,5 +1,4 @@
 -- Positions of lanes in the heat map, in an order that was asked for.
-WITH numbered AS (SELECT *, row_number() OVER (ORDER BY rank, device_idx) - 1 AS lane FROM {lanes_table})
-SELECT lane
-FROM numbered
-ORDER BY {ORDER}
+SELECT by_rank AS lane
+FROM ({ordered_lane})
+ORDER BY by_{ORDER}

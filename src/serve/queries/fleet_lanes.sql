@@ -1,4 +1,4 @@
 -- Lanes of a run, in an order that was asked for.
 SELECT rank, device_idx AS device, instance AS machine, median_excess_ns, late_steps, cluster
-FROM {lanes_table}
-ORDER BY {ORDER}
+FROM ({ordered_lane})
+ORDER BY by_{ORDER}

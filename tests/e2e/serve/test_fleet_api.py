@@ -64,7 +64,7 @@ def heatmap(server, **arguments):
     answer = server.ask("GET", f"{URL}/heatmap?{query}")
     assert answer.status == 200, answer.body
     rows, columns = struct.unpack_from("<2I", answer.body)
-    return numpy.frombuffer(answer.body, "<f4", offset=8, count=2 * rows * columns).reshape(2, rows, columns), struct.unpack_from("<f", answer.body, len(answer.body) - 4)[0]
+    return numpy.frombuffer(answer.body, "<f4", offset=8, count=2 * rows * columns).reshape(2, rows, columns), struct.unpack_from("<2f", answer.body, len(answer.body) - 8)
 
 
 def expected(folder, measure, lanes, rows, steps, height, width):
@@ -81,13 +81,14 @@ def expected(folder, measure, lanes, rows, steps, height, width):
     return numpy.array([[[f(cell) if cell else numpy.nan for cell in line] for line in found] for f in (max, numpy.mean)])
 
 
-def scale_of(values):
+def scale_of(values, is_signed):
     """Of the whole run, whatever is shown."""
     values = values[~numpy.isnan(values)]
     center = numpy.median(values)
-    reach = 14.826 * numpy.median(numpy.abs(values - center))
-    largest = numpy.abs(values).max()
-    return min(largest, abs(center) + reach) if reach > 0 else largest
+    reach = 14.826 * numpy.median(numpy.abs(values - center)) or numpy.inf
+    low, high = max(values.min(), center - reach), min(values.max(), center + reach)
+    end = max(abs(low), abs(high))
+    return (-end, end) if is_signed else (low, high)
 
 
 @pytest.mark.sanitized
@@ -107,7 +108,7 @@ def test_a_picture_is_what_numpy_makes_of_the_results(ready, order):
         for rows, steps, height, width in [((0, 23), (0, 29), 100, 100), ((0, 23), (0, 29), 7, 11), ((3, 9), (5, 28), 4, 24)]:
             made, scale = heatmap(server, measure=measure, order=order, rows="%d-%d" % rows, steps="%d-%d" % steps, height=height, width=width)
             numpy.testing.assert_allclose(made, expected(folder, measure, lanes, rows, steps, height, width), rtol=1e-5, atol=1)
-            assert scale == pytest.approx(scale_of(MEASURES[measure](table(folder, "LaneStep")).astype(float)), rel=1e-5)
+            assert scale == pytest.approx(scale_of(MEASURES[measure](table(folder, "LaneStep")).astype(float), measure == "excess"), rel=1e-5)
     whole, _ = heatmap(server, measure="duration", order="rank", height=100, width=100)
     assert numpy.isnan(whole[0, 3]).sum() == 7  # the steps that rank 3 has lost
 

@@ -163,7 +163,7 @@ TEST(a_scale_is_what_sorting_makes_it)
     for (int round = 0; round < 300; round++) {
         size_t count = 1 + rng_below(&chance, 300), left = 0;
         uint64_t spread = 1 + rng_below(&chance, round % 3 ? 2000000 : 4);
-        float middle = (float)rng_below(&chance, 5000) - 2500, largest = 0;
+        float middle = (float)rng_below(&chance, 5000) - 2500;
         for (size_t i = 0; i < count; i++) {
             values[i] = (float)rng_below(&chance, spread) - (float)spread / 2 + middle;
             if (rng_below(&chance, 9) == 0)
@@ -171,18 +171,23 @@ TEST(a_scale_is_what_sorting_makes_it)
             else
                 known[left++] = values[i];
         }
-        for (size_t i = 0; i < left; i++)
-            largest = fmaxf(largest, fabsf(known[i]));
-        double expected = 0;
+        double low = 0, high = 0;
         if (left) {
-            float center = (float)sorted_median(known, left);
+            double center = sorted_median(known, left);
+            low = (double)known[0], high = (double)known[left - 1];
             for (size_t i = 0; i < left; i++)
-                known[i] = fabsf(known[i] - center);
+                known[i] = fabsf(known[i] - (float)center);
             double reach = 14.826 * sorted_median(known, left);
-            expected =
-                reach > 0 ? fmin((double)largest, fabs((double)center) + reach) : (double)largest;
+            low = reach > 0 ? fmax(low, center - reach) : low;
+            high = reach > 0 ? fmin(high, center + reach) : high;
         }
-        assert_true(fabs((double)heatmap_scale(values, count) - expected) <= 1e-6 * expected);
+        double end = fmax(fabs(low), fabs(high));
+        struct heatmap_scale scale = heatmap_scale(values, count, false);
+        struct heatmap_scale both = heatmap_scale(values, count, true);
+        assert_true(fabs((double)scale.low - low) <= 1e-6 * end);
+        assert_true(fabs((double)scale.high - high) <= 1e-6 * end);
+        assert_true(fabs((double)both.high - end) <= 1e-6 * end);
+        assert_true(both.low == -both.high);
     }
 }
 
@@ -202,7 +207,7 @@ TEST(files_that_are_cut_or_something_else_are_refused)
     size_t size;
     uint8_t *data = make_file(5, 9, &size);
     expect_refused(data, size - 1, "cut short");
-    expect_refused(data, 63, "cut short");
+    expect_refused(data, sizeof(struct heatmap_header) - 1, "cut short");
     expect_refused("", 0, "");
     data[3] ^= 1;
     expect_refused(data, size, "not a heat map");

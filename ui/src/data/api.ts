@@ -5,7 +5,7 @@ import type {
 } from '../model/api'
 import type { CaptureRequest } from '../model/captures'
 import type { Diff } from '../model/diff'
-import type { FigureGroup } from '../model/figures'
+import type { FigureGroup, FigureSubject } from '../model/figures'
 import type { StepLanes } from '../model/rankTimelines'
 import type { ListedRun, RunProgress, RunReport, RunShape, StepAnswer } from '../model/run'
 import { toDigits, type Span } from '../model/time'
@@ -178,8 +178,9 @@ export async function listFigures(): Promise<FigureGroup[]> {
 }
 
 /** The query that gives the figures of a group. */
-export async function getFiguresQuery(name: string, group: string, parameters: Record<string, string> = {}): Promise<string> {
-  return (await askJson<{ query: string }>(profileUrl(name, `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`))).query
+export async function getFiguresQuery(subject: FigureSubject, group: string, parameters: Record<string, string> = {}): Promise<string> {
+  const path = `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`
+  return (await askJson<{ query: string }>(typeof subject === 'string' ? profileUrl(subject, path) : runUrl(subject.dataset, subject.run, path))).query
 }
 
 export async function listTools(name: string): Promise<ToolInfo[]> {

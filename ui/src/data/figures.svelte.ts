@@ -1,6 +1,6 @@
 // The server's catalog of figures, asked once, and the queries that give them. Queries that depend on what was chosen on a page are the
 // page's own.
-import { findFigure, type FigureGroup } from '../model/figures'
+import { findFigure, type FigureGroup, type FigureSubject } from '../model/figures'
 import * as api from './api'
 
 class Figures {
@@ -21,8 +21,8 @@ class Figures {
   }
 
   /** Parameters of the server's query of a group, as chosen on a page. */
-  setParameters(profile: string, group: string, parameters: Record<string, string>): void {
-    this.#own.set(group, () => api.getFiguresQuery(profile, group, parameters))
+  setParameters(subject: FigureSubject, group: string, parameters: Record<string, string>): void {
+    this.#own.set(group, () => api.getFiguresQuery(subject, group, parameters))
   }
 
   /** A page's own query of a group. */
@@ -31,15 +31,15 @@ class Figures {
   }
 
   /** A page's own query of a group: one over the query of another. */
-  setQuery(profile: string, group: string, base: string, over: (query: string) => string): void {
-    this.#own.set(group, async () => over(await this.query(profile, base)))
+  setQuery(subject: FigureSubject, group: string, base: string, over: (query: string) => string): void {
+    this.#own.set(group, async () => over(await this.query(subject, base)))
   }
 
-  query(profile: string, group: string): Promise<string> {
-    return this.#own.get(group)?.() ?? api.getFiguresQuery(profile, group)
+  query(subject: FigureSubject, group: string): Promise<string> {
+    return this.#own.get(group)?.() ?? api.getFiguresQuery(subject, group)
   }
 
-  /** Of the next profile. */
+  /** Of the next profile or run. */
   clear(): void {
     this.#own.clear()
   }

@@ -1,8 +1,13 @@
 // Figures: what is shown of a profile, each with its id in the server's catalog and the row of the query that it is in. The id is that of
 // a group, a dot, and a column of the group's query.
 
+import type { RunName } from './run'
+
 /** The row of a figure: values of the group's key columns. */
 export type FigureKey = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
+
+/** What figures are of: a profile, by its name, or a run of many ranks. */
+export type FigureSubject = string | RunName
 
 export interface Figure {
   id: string

@@ -1,5 +1,6 @@
 // Which ranks' timelines are shown, and their times as times of the run.
 import { expect, test } from 'vitest'
+import { plainText } from './figures'
 import { MAX_TIMELINES, readLane, readLanes } from './rankLanes'
 import { clockNote, collectiveMark, moveLane, ownStart, rankOfProfile, shownLanes, toOwn, toRun, wholeStep, type StepLane } from './rankTimelines'
 import { emptyRun, readRun, runPath, type Arrival } from './run'
@@ -53,11 +54,13 @@ test('a collective is marked from the first arrival to the last end, and where t
 })
 
 test('how well clocks are aligned is told, and that they are not', () => {
-  expect(clockNote([lane(1, { machine: 'a', error_ns: null }), lane(2, { machine: 'a', error_ns: null })])).toEqual({ text: 'One machine, one clock.', isBad: false })
-  expect(clockNote([lane(1), lane(2, { error_ns: 200 })])).toMatchObject({ text: expect.stringContaining('±200 ns'), isBad: false })
-  expect(clockNote([lane(1), lane(2, { error_ns: 20_000 })]).isBad).toBe(true)
-  expect(clockNote([lane(1), lane(2, { component: 1 })])).toMatchObject({ text: expect.stringContaining('No collective connects'), isBad: true })
-  expect(clockNote([lane(1), lane(2, { error_ns: null })])).toMatchObject({ text: expect.stringContaining('could not be aligned'), isBad: true })
+  expect(clockNote([lane(1, { machine: 'a', error_ns: null }), lane(2, { machine: 'a', error_ns: null })], 7)).toEqual({ words: 'One machine, one clock.', isBad: false })
+  const note = clockNote([lane(1), lane(2, { error_ns: 200 })], 7)
+  expect(plainText(note.words)).toContain('±200 ns')
+  expect([note.isBad, note.words[1]]).toMatchObject([false, { key: { rank: 2, device: 0, step: 7 } }])
+  expect(clockNote([lane(1), lane(2, { error_ns: 20_000 })], 7).isBad).toBe(true)
+  expect(clockNote([lane(1), lane(2, { component: 1 })], 7)).toMatchObject({ words: expect.stringContaining('No collective connects'), isBad: true })
+  expect(clockNote([lane(1), lane(2, { error_ns: null })], 7)).toMatchObject({ words: expect.stringContaining('could not be aligned'), isBad: true })
 })
 
 test('a profile that is a rank names its run', () => {

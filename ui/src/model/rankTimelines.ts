@@ -1,4 +1,5 @@
 // Timelines of several ranks at a step of their run: which ranks, and how the times of each become times of the run.
+import { figure, type Words } from './figures'
 import { MAX_TIMELINES } from './rankLanes'
 import { emptyRun, laneName, type Arrival, type RunRoute } from './run'
 import { formatNs, type Ps, type Span } from './time'
@@ -78,18 +79,20 @@ export function collectiveMark(arrivals: Arrival[], lane: StepLane, step: { star
 }
 
 /** How well the times of lanes can be compared. */
-export function clockNote(lanes: StepLane[]): { text: string; isBad: boolean } {
+export function clockNote(lanes: StepLane[], step: number): { words: Words; isBad: boolean } {
   const machines = new Set(lanes.map((lane) => lane.machine))
-  if (machines.size < 2) return { text: 'One machine, one clock.', isBad: false }
+  if (machines.size < 2) return { words: 'One machine, one clock.', isBad: false }
   if (new Set(lanes.map((lane) => lane.component)).size > 1)
-    return { text: 'No collective connects all of these machines: their clocks are not aligned, and times of different ranks cannot be compared.', isBad: true }
-  const errors = lanes.map((lane) => lane.error_ns).filter((error) => error !== null)
-  if (errors.length < lanes.length) return { text: 'Clocks of some machines could not be aligned: times of different ranks cannot be compared.', isBad: true }
-  const most = Math.max(...errors)
+    return { words: 'No collective connects all of these machines: their clocks are not aligned, and times of different ranks cannot be compared.', isBad: true }
+  if (lanes.some((lane) => lane.error_ns === null)) return { words: 'Clocks of some machines could not be aligned: times of different ranks cannot be compared.', isBad: true }
+  const worst = lanes.reduce((found, lane) => (lane.error_ns! > found.error_ns! ? lane : found))
   const longest = Math.max(...lanes.map((lane) => lane.duration_ns))
   return {
-    text: `Clocks of machines are aligned to about ±${formatNs(most, 2)}: smaller differences between ranks are not meaningful.`,
-    isBad: most > 0.01 * longest,
+    words: [
+      'Clocks of machines are aligned to about ±', figure('run.lane_steps.error_ns', formatNs(worst.error_ns!, 2), { rank: worst.rank, device: worst.device, step }),
+      ': smaller differences between ranks are not meaningful.',
+    ],
+    isBad: worst.error_ns! > 0.01 * longest,
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   around, cellRange, emptyRun, findingStep, groupsOf, laneName, MEASURES, moveRange, ORDERS, paint, readHeatMap, readRun, runPath, SHADES, shadeOf, shades,
-  signedNs, sizeOf, spreadLabels, zoomRange, type RunFinding, type RunRoute,
+  signedNs, sizeOf, spreadLabels, withReach, zoomRange, reachOf, type RunFinding, type RunRoute,
 } from './run'
 
 const address = (route: RunRoute) => readRun(new URL(runPath(route), 'http://host/').searchParams)
@@ -42,20 +42,28 @@ describe('cells', () => {
   })
 
   test('are read as the largest values, then the means, then the scale; what is not known is transparent', () => {
-    const bytes = new ArrayBuffer(8 + 4 * 5)
+    const bytes = new ArrayBuffer(8 + 4 * 6)
     new Uint32Array(bytes, 0, 2).set([1, 2])
-    new Float32Array(bytes, 8).set([5, NaN, 3, NaN, 20])
+    new Float32Array(bytes, 8).set([5, NaN, 3, NaN, -20, 20])
     const map = readHeatMap(bytes)
-    expect([map.rows, map.columns, [...map.max], [...map.mean], map.scale]).toEqual([1, 2, [5, NaN], [3, NaN], 20])
+    expect([map.rows, map.columns, [...map.max], [...map.mean], map.scale]).toEqual([1, 2, [5, NaN], [3, NaN], { low: -20, high: 20 }])
     const colors = shades('dark')
-    expect([...paint(map, 5, colors)]).toEqual([...colors[SHADES - 1]!, 255, 0, 0, 0, 0])
+    expect([...paint(map, { low: -5, high: 5 }, colors)]).toEqual([...colors[SHADES - 1]!, 255, 0, 0, 0, 0])
   })
 })
 
 describe('colors', () => {
   test('grow with the distance from zero, which is in the middle', () => {
-    expect([-99, -10, 0, 10, 99].map((value) => shadeOf(value, 10))).toEqual([0, 0, (SHADES - 1) / 2, SHADES - 1, SHADES - 1])
-    expect(shadeOf(5, 0)).toBe((SHADES - 1) / 2)
+    const scale = withReach({ low: -99, high: 99 }, 10, true)
+    expect([-99, -10, 0, 10, 99].map((value) => shadeOf(value, scale))).toEqual([0, 0, (SHADES - 1) / 2, SHADES - 1, SHADES - 1])
+    expect(shadeOf(5, { low: 5, high: 5 })).toBe((SHADES - 1) / 2)
+  })
+
+  test('of times begin where the usual ones do, so that times which are all long differ; a chosen reach leaves that', () => {
+    const scale = { low: 60, high: 70 }
+    expect([0, 60, 65, 70, 99].map((value) => shadeOf(value, scale))).toEqual([0, 0, (SHADES - 1) / 2, SHADES - 1, SHADES - 1])
+    expect(reachOf(scale, false)).toBe(10)
+    expect(withReach(scale, 5, false)).toEqual({ low: 60, high: 65 })
   })
 
   // What people without cones for green or for red see, of linear RGB; Machado, Oliveira and Fernandes 2009.
@@ -75,6 +83,10 @@ describe('colors', () => {
       const lights = Array.from({ length: middle + 1 }, (_, at) => light(colors[middle + side * at]!) * (theme === 'dark' ? 1 : -1))
       for (let at = 8; at <= middle; at += 8) expect(lights[at]!).toBeGreaterThan(lights[at - 8]!)
     }
+    const times = shades(theme, false) // from that gray to that orange
+    expect([times[0], times.at(-1)]).toEqual([zero, colors.at(-1)])
+    const lights = times.map((color) => light(color) * (theme === 'dark' ? 1 : -1))
+    for (let at = 8; at < SHADES; at += 8) expect(lights[at]!).toBeGreaterThan(lights[at - 8]!)
     for (const matrix of Object.values(BLIND)) {
       const seen = (rgb: readonly number[]) => matrix.map((row) => row.reduce((sum, factor, i) => sum + factor * linear(rgb)[i]!, 0))
       const apart = (a: readonly number[], b: readonly number[]) => Math.hypot(...seen(a).map((value, i) => value - seen(b)[i]!))

@@ -26,7 +26,7 @@ export interface RunRoute {
   run: string
   measure: Measure
   order: Order
-  scale: number | null // ns at which colors end, on both sides of zero; null: the one that the analysis found for the measure
+  scale: number | null // ns from where colors begin (zero, if they go to both sides of it) to where they end; null: as the analysis found it for the measure
   rows: Range | null // null: all
   steps: Range | null
   step: number | null // the chosen one, by its number
@@ -73,12 +73,13 @@ export interface RunProgress {
 }
 
 export interface RunFinding {
+  id: number
   rule: string
   title: string
   statement: string
   advice: string
-  cost_ns: number
-  cost_share: number
+  cost_ns: number | null // null: it costs nothing that is known
+  cost_share: number | null
   rank?: number
   device?: number
   communicator?: string
@@ -87,20 +88,22 @@ export interface RunFinding {
 
 export interface RunReport {
   ranks: number
-  world_size: number
+  world_size: number | null
   machines: number
-  device_name: string
+  device_name: string | null
   steps: number
-  step_ns: number
+  step_ns: number | null
   findings: RunFinding[]
-  what_if: { change: string; before_ns: number; after_ns: number; saved_ns: number; saved_share: number }[]
+  what_if: { change: string; before_ns: number; after_ns: number; saved_ns: number; saved_share: number | null }[]
 }
 
 export interface Collective {
+  step: number
   communicator: string
   operation: string
   sender: number
   receiver: number
+  sequence: number
   occurrence: number
   ranks: number
   group_size: number
@@ -128,6 +131,7 @@ export interface Arrival {
 }
 
 export interface PathPart {
+  position: number
   rank: number
   device: number
   kind: string
@@ -135,6 +139,7 @@ export interface PathPart {
   operation: string
   start_ns: number
   end_ns: number
+  share: number | null // of the whole path
 }
 
 export interface StepAnswer {
@@ -148,20 +153,26 @@ export interface StepAnswer {
   arrivals: Arrival[]
 }
 
+/** Where colors begin and end, in ns. */
+export interface Scale {
+  low: number
+  high: number
+}
+
 /** The largest and the mean value of each cell, row by row; NaN where nothing is. The scale is that of the measure over the whole run. */
 export interface HeatMap {
   rows: number
   columns: number
   max: Float32Array
   mean: Float32Array
-  scale: number
+  scale: Scale
 }
 
 export function readHeatMap(bytes: ArrayBuffer): HeatMap {
   const [rows, columns] = new Uint32Array(bytes, 0, 2) as unknown as [number, number]
   const count = rows * columns
-  const [max, mean, [scale]] = [new Float32Array(bytes, 8, count), new Float32Array(bytes, 8 + 4 * count, count), new Float32Array(bytes, 8 + 8 * count, 1)]
-  return { rows, columns, max, mean, scale: scale! }
+  const [max, mean, [low, high]] = [new Float32Array(bytes, 8, count), new Float32Array(bytes, 8 + 4 * count, count), new Float32Array(bytes, 8 + 8 * count, 2)]
+  return { rows, columns, max, mean, scale: { low: low!, high: high! } }
 }
 
 function readRange(text: string | null): Range | null {
@@ -230,34 +241,42 @@ export function runPath(route: RunRoute): string {
 
 export const laneName = (lane: { rank: number; device: number }) => (lane.device ? `${lane.rank}.${lane.device}` : String(lane.rank))
 
-/** Only this one has values on both sides of zero. */
+/** Only this one deviates from zero, to both sides. The others are times, which are never near zero where they matter: their colors begin at
+    the smallest that is usual. */
 export const isSigned = (measure: Measure) => measure === 'excess'
 
-const HALF = 127 // shades on each side of zero
+/** How far colors reach from where they begin, or from zero where they go to both sides. */
+export const reachOf = ({ low, high }: Scale, isBothSides: boolean) => (isBothSides ? high : high - low)
+
+/** A scale with another reach, as chosen on the page. */
+export const withReach = (scale: Scale, reach: number, isBothSides: boolean): Scale =>
+  isBothSides ? { low: -reach, high: reach } : { low: scale.low, high: scale.low + reach }
+
+const HALF = 127
 export const SHADES = 2 * HALF + 1
 
-/** Colors from the lower end of a scale over zero to the upper one, of both themes: blue, gray, orange. People who cannot tell red from green
-    can tell these; the further from zero, the more they differ from gray in lightness too. */
-export function shades(theme: 'dark' | 'light'): Rgb[] {
+/** Colors from the lower end of a scale to the upper one, of both themes: blue, gray at zero, orange; or from gray to orange. People who cannot
+    tell red from green can tell these; the further from gray, the more they differ from it in lightness too. */
+export function shades(theme: 'dark' | 'light', isBothSides = true): Rgb[] {
   return Array.from({ length: SHADES }, (_, at) => {
-    const share = (at - HALF) / HALF
+    const share = isBothSides ? (at - HALF) / HALF : at / (2 * HALF)
     const [far, hue] = [Math.abs(share), share < 0 ? 255 : 55]
     return theme === 'dark' ? oklch(0.36 + 0.44 * far, 0.15 * far, hue) : oklch(0.93 - 0.38 * far, 0.15 * far, hue)
   })
 }
 
-/** The shade of a value on a scale that ends at the same distance on both sides of zero. */
-export function shadeOf(value: number, end: number): number {
-  return end > 0 ? HALF + Math.round(Math.max(-1, Math.min(1, value / end)) * HALF) : HALF
+/** The shade of a value; in the middle where all values are the same. */
+export function shadeOf(value: number, { low, high }: Scale): number {
+  return high > low ? Math.round(Math.max(0, Math.min(1, (value - low) / (high - low))) * 2 * HALF) : HALF
 }
 
 /** RGBA of all cells; what is not known is transparent. */
-export function paint(map: HeatMap, end: number, colors: Rgb[]): Uint8ClampedArray<ArrayBuffer> {
+export function paint(map: HeatMap, scale: Scale, colors: Rgb[]): Uint8ClampedArray<ArrayBuffer> {
   const pixels = new Uint8ClampedArray(4 * map.rows * map.columns)
   for (let i = 0; i < map.max.length; i++) {
     const value = map.max[i]!
     if (Number.isNaN(value)) continue
-    const [red, green, blue] = colors[shadeOf(value, end)]!
+    const [red, green, blue] = colors[shadeOf(value, scale)]!
     pixels[4 * i] = red
     pixels[4 * i + 1] = green
     pixels[4 * i + 2] = blue

@@ -18,7 +18,7 @@ WITH matches AS (
   GROUP BY communicator, operation, sender, receiver, sequence, step, occurrence
 )
 SELECT communicator, operation, sender, receiver, sequence, step, occurrence, m.ranks, group_size,
-  m.ranks > 1 AND coalesce(m.ranks = known_size, r.ranks >= r.world_size) AS is_complete,
+  m.ranks > 1 AND coalesce(m.ranks = known_size, r.ranks >= r.world_size, true) AS is_complete,
   is_unconnected OR end_spread_ns <= greatest(5 * clock_error_ns, transfer_ns, 20000) AS ends_together,
   end_ns - longest_ns AS first_arrival_ns, end_ns - transfer_ns AS last_arrival_ns, end_ns,
   end_spread_ns, clock_error_ns, longest_ns - transfer_ns AS skew_ns, m.last_rank, m.last_device,

@@ -3,7 +3,7 @@ SELECT
   min(epoch_ns) AS origin_ns,
   count(*) AS ranks,
   count(DISTINCT instance) AS machines,
-  CAST(coalesce(max(world_size), 0) AS BIGINT) AS world_size,
+  CAST(max(world_size) AS BIGINT) AS world_size,
   min(rank) AS first_rank,
   max(rank) AS last_rank,
   min(device_name) AS device_name,

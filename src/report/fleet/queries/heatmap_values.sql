@@ -5,6 +5,6 @@ WITH lanes AS (
 ),
 steps AS (SELECT step, row_number() OVER (ORDER BY step) - 1 AS position FROM Step)
 SELECT l.lane, s.position, {MEASURES}
-FROM LaneStep
+FROM ({measured}) AS measured
 JOIN lanes AS l USING (rank, device_idx)
 JOIN steps AS s USING (step)

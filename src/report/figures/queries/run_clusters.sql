@@ -1,0 +1,2 @@
+-- Groups of lanes that behave alike.
+{lane_group}

@@ -1,0 +1,4 @@
+-- Collectives that ranks took part in together.
+SELECT *
+FROM CollectiveMatch
+WHERE ranks > 1

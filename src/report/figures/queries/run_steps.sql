@@ -1,0 +1,3 @@
+-- Steps over all lanes.
+SELECT *
+FROM Step
