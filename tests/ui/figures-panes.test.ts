@@ -85,7 +85,7 @@ class Walk {
     for (let at = 1; at < count; at += Math.ceil(count / frames)) {
       await this.page.locator(`[data-frame="${at}"]`).focus()
       await this.page.locator(`[data-frame="${at}"].active`).waitFor()
-      await this.read(`flame ${range}`, PANEL)
+      await this.read(`flame ${range}`, `${PANEL} .info`)
     }
   }
 

@@ -296,8 +296,8 @@ static void put_self(struct event_stats *stats, const struct selection *selectio
         return;
     }
     output_format(&stats->set,
-                  "CASE WHEN start_ps >= %lld AND start_ps + length_ps <= %lld THEN "
-                  "self_ns::HUGEINT * 1000 ELSE coalesce(edge_self, duration_ps) END",
+                  "CASE WHEN start_ps >= %lld AND start_ps + length_ps <= %lld THEN " SEARCH_SELF
+                  " ELSE coalesce(edge_self, duration_ps) END",
                   (long long)selection->from, (long long)selection->to);
 }
 
@@ -327,7 +327,7 @@ static void add_table(struct event_stats *stats, const struct opened *opened, bo
                   stats->set.size ? " UNION ALL " : "", table, is_run ? "" : " + start_fraction_ps",
                   is_run ? "" : " + duration_fraction_ps", to, from);
     put_self(stats, selection, is_run);
-    output_format(&stats->set, " AS self_ps FROM \"%s\"", table);
+    output_format(&stats->set, " AS self_ps FROM \"%s\" e", table);
     if (!is_run)
         put_edges(&stats->set, &selection->edges);
     /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */

@@ -27,7 +27,7 @@ class Flame {
       const wanted = parts.filter((part) => part.tracks.length > 0)
       const responses = await Promise.all(wanted.map((part) => api.getFlame(profile, part.tracks, part, signal)))
       if (signal.aborted) return
-      this.#setQueries(wanted)
+      this.#setQueries(profile, wanted)
       this.root = flameTree(responses.map((response, at) => ({ title: wanted[at]!.title, response })))
       this.leftOut = responses.reduce((sum, response) => sum + response.left_out, 0)
       this.error = null
@@ -39,11 +39,10 @@ class Flame {
     this.isLoading = false
   }
 
-  #setQueries(parts: FlamePart[]): void {
+  #setQueries(profile: string, parts: FlamePart[]): void {
     const ranges = parts.map(({ from, to, tracks }) => ({ from: toDigits(from), to: toDigits(to), tracks }))
-    figures.setSql('page.flame', () => flameTotalsSql(ranges, schema))
-    figures.setSql('page.flame.names', () => flameNamesSql(ranges, schema))
-    figures.setSql('page.flame.frames', () => flameFramesSql(ranges, schema))
+    const groups = { 'page.flame': flameTotalsSql, 'page.flame.names': flameNamesSql, 'page.flame.frames': flameFramesSql }
+    for (const [group, sql] of Object.entries(groups)) figures.setSql(group, () => schema.load(profile).then(() => sql(ranges, schema)))
   }
 
   clear(): void {

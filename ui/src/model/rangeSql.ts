@@ -109,7 +109,7 @@ function overlappingSql(
   const length = isRun ? 'e.duration_ns::HUGEINT * 1000' : LENGTH
   const inside = `least(${start} + ${length}, ${range.to}) - greatest(${start}, ${range.from})`
   const isWhole = `${start} >= ${range.from} AND ${start} + ${length} <= ${range.to}`
-  const ofEvent = `CASE WHEN ${isWhole} THEN e.self_ns::HUGEINT * 1000 ELSE coalesce(edge.self, ${inside}) END`
+  const ofEvent = `CASE WHEN ${isWhole} THEN e.self_ns::HUGEINT * 1000 + if(e.self_ns = e.duration_ns, e.duration_fraction_ps, 0) ELSE coalesce(edge.self, ${inside}) END`
   const self = isRun ? inside : hasSelf ? ofEvent : 'NULL::HUGEINT'
   const values = edges ? `VALUES ${['(-1, 0::HUGEINT)', ...edges.map((edge) => `(${edge.id}, ${edge.self})`)].join(', ')}` : edgesSql(range)
   const edge = isRun ? '' : `\nLEFT JOIN (${values}) edge(id, self) ON edge.id = e.id`
@@ -146,7 +146,8 @@ export function totalsSql(range: TimeRange, tables: Tables): string {
   )
 }
 
-/** The flame graph's events, by part: names, when they ran, time and self time within the range, and whether they nest. */
+/** The flame graph's events, by part: names, when they ran, time and self time within the range, and whether they nest. Ends of flows are
+ *  arrows. */
 function flameEvents(parts: readonly TimeRange[], { hasSelf }: Tables): string {
   const key: Key = {
     key: 'coalesce(y.display_name, e.name)',
@@ -154,7 +155,7 @@ function flameEvents(parts: readonly TimeRange[], { hasSelf }: Tables): string {
   }
   const sets = parts.map((part, at) => {
     const more = `, ${at} AS part, e.id, e.track_id, ${START} AS s, ${START} + ${LENGTH} AS t, k.role <> 'stream' AS nests`
-    return overlappingSql('SystemProfileEvents', part, key, hasSelf, null, more)
+    return `${overlappingSql('SystemProfileEvents', part, key, hasSelf, null, more)} AND NOT (y.role IS NOT DISTINCT FROM 'flow' AND e.duration_ns = 0)`
   })
   return sets.join('\nUNION ALL\n')
 }

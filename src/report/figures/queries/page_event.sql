@@ -5,7 +5,8 @@ WITH placed AS (
         start_ts::HUGEINT * 1000 + start_fraction_ps AS start_ps,
         start_ts::HUGEINT * 1000 + start_fraction_ps + duration_ns::HUGEINT * 1000 + duration_fraction_ps AS end_ps
     FROM SystemProfileEvents e
-    WHERE occurrence_count IS NULL
+    LEFT JOIN EventType y ON y.id = e.event_type_id
+    WHERE occurrence_count IS NULL AND NOT (y.role IS NOT DISTINCT FROM 'flow' AND duration_ns = 0)
     UNION ALL
     SELECT 'HloRun', id, track_id, stream_track_id, kind, start_ts::HUGEINT * 1000, end_ts::HUGEINT * 1000
     FROM HloRun
