@@ -44,7 +44,7 @@ class Walk {
   }
 
   static async open(name: string): Promise<Walk> {
-    return new Walk(await openPage(browser, `${server.url}/profile/${name}`, { width: 1600, height: 1200 }), name)
+    return new Walk(await openPage(browser, `${server.url}/profile/${name}`, { width: 1600, height: 900 }), name)
   }
 
   async goto(address: string): Promise<void> {
@@ -120,7 +120,6 @@ const idOf = async (profile: string, query: string) => (await ask(server, profil
 test('a JAX profile of a GPU', async () => {
   const walk = await Walk.open('gpt')
   await walk.readSelection('box=30000000000-40000000001_8.10.13.17.18.19', ['name', 'opcode', 'layer', 'size', 'track']) // in the middle of calls
-  await walk.readSelection('', ['name'])
   await walk.readSearch('fusion_4 duration>10us')
   await walk.readFlame('span=30000000000-31000000000', 8)
   await walk.readEvent('s36') // a kernel
@@ -166,7 +165,7 @@ test('a system profile, with counters', async () => {
 
 test('a device profile', async () => {
   const walk = await Walk.open('device')
-  await walk.readSelection('', ['name', 'opcode', 'layer', 'size'])
+  await walk.readSelection('', ['name', 'opcode', 'layer'])
   await walk.readSearch('duration>100ns')
   await walk.readFlame('', 4)
   await walk.readEvent(`s${await idOf('device', 'SELECT id FROM Instruction ORDER BY duration_ns DESC LIMIT 1')}`)
