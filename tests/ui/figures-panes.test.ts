@@ -127,6 +127,9 @@ test('a JAX profile of a GPU', async () => {
   await walk.readEvent('s6895') // a launch of a graph
   await walk.readEvent(`s${await idOf('gpt', "SELECT e.id FROM SystemProfileEvents e JOIN Track k ON k.id = e.track_id WHERE k.name = 'python3' AND e.self_ns < e.duration_ns ORDER BY duration_ns DESC LIMIT 1 OFFSET 40")}`)
   await walk.readTip('27200000000-27250000000', 8, 27_225_000_000)
+  await walk.page.keyboard.press('?') // of what is drawn under the pointer
+  await walk.page.getByRole('dialog', { name: 'Duration' }).getByText('event.duration_ns', { exact: true }).waitFor()
+  await walk.page.keyboard.press('Escape')
   await walk.read('tracks', '[data-testid=timeline]')
   await walk.end()
 })
