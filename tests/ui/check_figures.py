@@ -41,6 +41,8 @@ def fits(text, value, unit, count):
         return text == ""
     if isinstance(value, (str, bool)) or not NUMBER.match(text):
         return text.replace("µs", "us") == str(value)
+    if unit == "" and text.endswith(" %"):
+        text = text[:-2]  # recorded as a percentage
     if unit == "" and float(value).is_integer() and re.fullmatch(r"-?[\d,]+", text):
         return float(text.replace(",", "")) == value  # a count has all its digits
     low, high = read(text)
@@ -56,10 +58,29 @@ def tables_of(folder):
     return tables
 
 
-def rows_of(tables, query):
+def rows_of(tables, query, ids):
+    """The rows of a query by the text of a key: those of some ids alone, where all keys have one."""
+    if ids and None not in ids:
+        query = f"FROM ({query}) WHERE id IN ({', '.join(map(str, ids))})"
     tables.execute(query)
     columns = [column[0] for column in tables.description]
     return [dict(zip(columns, row)) for row in tables.fetchall()]
+
+
+class Rows:
+    """Rows of a group, found by their keys."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.by_columns = {}
+
+    def find(self, key):
+        columns = tuple(key)
+        if columns not in self.by_columns:
+            found = self.by_columns[columns] = {}
+            for row in self.rows:
+                found.setdefault(json.dumps([row[column] for column in columns]), []).append(row)
+        return self.by_columns[columns].get(json.dumps(list(key.values())), [])
 
 
 def differences(profile):
@@ -67,13 +88,13 @@ def differences(profile):
     groups = {}
     for group, query in profile["queries"].items():
         try:
-            groups[group] = rows_of(tables, query)
+            groups[group] = Rows(rows_of(tables, query, {figure["key"].get("id") for figure in profile["figures"] if figure["group"] == group}))
         except duckdb.Error as problem:
-            groups[group] = []
+            groups[group] = Rows([])
             yield f"{profile['name']} {group}: {problem}"
     for figure in profile["figures"]:
         where = f"{profile['name']} {figure['page']}: {figure['group']}.{figure['column']} {figure['key']} {figure['text']!r}"
-        rows = [row for row in groups[figure["group"]] if all(row[key] == value for key, value in figure["key"].items())]
+        rows = groups[figure["group"]].find(figure["key"])
         if len(rows) != 1:
             yield f"{where}: {len(rows)} rows"
         elif not fits(figure["text"], rows[0][figure["column"]], figure["unit"], rows[0].get("count") or 0):

@@ -16,15 +16,15 @@ interface Shown {
 function readFigures(selector: string): { figures: Shown[]; strays: string[] } {
   const root = document.querySelector(selector)!
   const figures = [...root.querySelectorAll<HTMLElement>('[data-figure]')].map((element) => ({
-    id: element.dataset.figure!, key: JSON.parse(element.dataset.key ?? '{}') as Record<string, unknown>, text: element.textContent!.trim(),
+    id: element.dataset.figure!, key: JSON.parse(element.dataset.key ?? '{}') as Record<string, unknown>, text: (element.dataset.text ?? element.textContent!).trim(),
   }))
   const unit = '(?:%|[pnµm]?s|[kMGT]?B(?:/s)?|[kMGTP]?FLOP(?:/s|/B)?|GHz)'
-  const number = new RegExp(`^[<≈-]?\\s*[\\d,]*\\.?\\d+$|(?:^|[\\s(])-?\\d[\\d,.]* ${unit}(?![\\w/])`)
+  const number = new RegExp(`^[<≈-]?\\s*[\\d,]*\\.?\\d+$|^[\\d,]+ (?:events|samples)|(?:^|[\\s(])-?\\d[\\d,.]* ${unit}(?![\\w/])`)
   const strays: string[] = []
   const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT)
   while (texts.nextNode()) {
     const parent = texts.currentNode.parentElement!
-    if (parent.closest('[data-figure], [data-name], .name, code, select, svg, .axis, h1, h2, h3, style') || !number.test(texts.currentNode.textContent!.trim())) continue
+    if (parent.closest('[data-figure], [data-name], [data-view], .name, code, select, svg, .axis, h1, h2, h3, style') || !number.test(texts.currentNode.textContent!.trim())) continue
     strays.push(`${parent.className}: ${texts.currentNode.textContent!.trim()}`)
   }
   return { figures, strays }

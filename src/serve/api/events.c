@@ -72,10 +72,22 @@ static void put_field(struct json *json, const struct sql_column *column, struct
     json_close(json, '}');
 }
 
-static void open_group(struct json *json, const char *title)
+/* The row that the fields of a group are columns of, or whose attributes they are. */
+struct group_row {
+    const char *table, *column, *value;
+};
+
+static void open_group(struct json *json, const char *title, const char *of,
+                       const struct group_row *row)
 {
     json_open(json, '{');
     json_put_text(json, "title", text_of(title));
+    json_put_text(json, of, text_of(row->table));
+    json_key(json, "key");
+    json_open_row(json, '{');
+    json_key(json, row->column);
+    json_raw(json, text_of(row->value));
+    json_close_row(json, '}');
     json_key(json, "fields");
     json_open(json, '[');
 }
@@ -92,13 +104,14 @@ static bool is_json_field(const char *name)
 }
 
 /* A group with one field per key of a JSON object. */
-static void put_attributes(struct json *json, const char *title, struct text object)
+static void put_attributes(struct json *json, const char *title, const struct group_row *row,
+                           struct text object)
 {
     struct json_reader in = json_read(object);
     struct json_value key, value;
     if (object.size == 0 || object.data[0] != '{')
         return;
-    open_group(json, title);
+    open_group(json, title, "attributes_of", row);
     for (bool more = json_enter(&in, '{'); more; more = json_more(&in, '}')) {
         if (!json_read_key(&in, &key) || !json_read_value(&in, &value))
             break;
@@ -137,13 +150,13 @@ static bool is_repeated(const char *name)
 enum { POSITION_COLUMNS = 4 };
 
 static void put_main_row(struct json *json, const struct sql_result *result,
-                         const struct table_schema *schema)
+                         const struct table_schema *schema, const struct group_row *of)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
     count -= POSITION_COLUMNS;
     for (int group = 0; group < GROUP_COUNT; group++) {
-        open_group(json, group_titles[group]);
+        open_group(json, group_titles[group], "table", of);
         for (size_t i = 0; i < count; i++) {
             const struct field *field = find_field(schema, columns[i].name);
             struct text value = sql_value(result, 0, i);
@@ -155,16 +168,16 @@ static void put_main_row(struct json *json, const struct sql_result *result,
     }
     for (size_t i = 0; i < count; i++)
         if (is_json_field(columns[i].name))
-            put_attributes(json, "Attributes", sql_value(result, 0, i));
+            put_attributes(json, "Attributes", of, sql_value(result, 0, i));
 }
 
 /* A row of a related table as a group. */
 static void put_related_row(struct json *json, const struct sql_result *result,
-                            const struct table_schema *schema)
+                            const struct table_schema *schema, const struct group_row *of)
 {
     size_t count;
     const struct sql_column *columns = sql_columns(result, &count);
-    open_group(json, schema->name);
+    open_group(json, schema->name, "table", of);
     for (size_t i = 0; i < count; i++) {
         struct text value = sql_value(result, 0, i);
         bool is_own = schema != &table_schemas[TABLE_OPERATIONS] &&
@@ -175,7 +188,7 @@ static void put_related_row(struct json *json, const struct sql_result *result,
     close_group(json);
     for (size_t i = 0; i < count; i++)
         if (is_json_field(columns[i].name))
-            put_attributes(json, "Attributes of its kind", sql_value(result, 0, i));
+            put_attributes(json, "Attributes of its kind", of, sql_value(result, 0, i));
 }
 
 static void copy_value(const struct sql_result *result, const char *column,
@@ -217,7 +230,8 @@ static void add_related_row(struct event_details *details, enum table_number tab
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     if (result && profile_query_next(&details->query, result, details->reply, &details->ok) > 0) {
-        put_related_row(&details->json, result, schema);
+        put_related_row(&details->json, result, schema,
+                        &(struct group_row){schema->name, column, value});
         copy_ids(result, ids);
     }
     sql_free(result);
@@ -296,9 +310,12 @@ static bool add_event(struct event_details *details, struct related_ids *ids)
         result ? profile_query_next(&details->query, result, details->reply, &details->ok) : 0;
     if (rows > 0) {
         put_position(details, result);
+        char id[24];
+        snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
         json_key(&details->json, "groups");
         json_open(&details->json, '[');
-        put_main_row(&details->json, result, find_schema(details->table));
+        put_main_row(&details->json, result, find_schema(details->table),
+                     &(struct group_row){details->table, "id", id});
         copy_ids(result, ids);
     }
     sql_free(result);
@@ -331,19 +348,24 @@ struct flow_end {
 };
 typedef ARRAY(struct flow_end) flow_ends;
 
+/* How many flows there are, of which the first are listed. */
+struct flow_counts {
+    int64_t all, launches;
+};
+
 /* Ids of runs and of other events overlap, hence the test of the table on both ends. Sets ok, and
- * the reply on failure; the caller frees the list either way. `count` is that of all flows, of
- * which the first are listed. */
-static flow_ends find_flows(struct event_details *details, bool causes, int64_t *count)
+ * the reply on failure; the caller frees the list either way. */
+static flow_ends find_flows(struct event_details *details, bool causes, struct flow_counts *counts)
 {
     flow_ends list = {0};
     const char *here = causes ? "out" : "in", *there = causes ? "in" : "out";
-    output_format(
-        &details->sql,
-        "SELECT %s_id, %s_table = '%s', dependency_type, gap_time, count(*) OVER () FROM Flow "
-        "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
-        there, there, table_schemas[TABLE_RUNS].name, here, (unsigned long long)details->id, here,
-        table_schemas[TABLE_RUNS].name, is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
+    output_format(&details->sql,
+                  "SELECT %s_id, %s_table = '%s', dependency_type, gap_time, count(*) OVER (), "
+                  "count(*) FILTER (WHERE dependency_type = 'launch') OVER () FROM Flow "
+                  "WHERE %s_id = %llu AND (%s_table = '%s') = %s ORDER BY 1 LIMIT %d",
+                  there, there, table_schemas[TABLE_RUNS].name, here,
+                  (unsigned long long)details->id, here, table_schemas[TABLE_RUNS].name,
+                  is_run(details) ? "true" : "false", EVENT_MAX_FLOWS);
     struct sql_result *result = profile_query_run(&details->query, &details->sql, details->reply);
     details->ok = result != NULL;
     for (size_t rows; result && (rows = profile_query_next(&details->query, result, details->reply,
@@ -351,7 +373,7 @@ static flow_ends find_flows(struct event_details *details, bool causes, int64_t 
         for (size_t i = 0; i < rows; i++) {
             struct flow_end *flow = array_push(&list);
             struct text type = sql_value(result, i, 2), gap = sql_value(result, i, 3);
-            *count = sql_integer(result, i, 4);
+            *counts = (struct flow_counts){sql_integer(result, i, 4), sql_integer(result, i, 5)};
             *flow = (struct flow_end){.id = (uint64_t)sql_integer(result, i, 0),
                                       .is_run = text_equal(sql_value(result, i, 1), TEXT("true"))};
             snprintf(flow->type, VALUE_SIZE, "%.*s", (int)type.size, type.data ? type.data : "");
@@ -426,11 +448,11 @@ static void add_flows(struct event_details *details, bool causes)
 {
     if (!details->ok)
         return;
-    int64_t count = 0;
+    struct flow_counts counts = {0};
     json_key(&details->json, causes ? "predecessors" : "successors");
     json_open(&details->json, '[');
     if (has_table(details->query.opened, table_schemas[TABLE_FLOWS].name)) {
-        flow_ends list = find_flows(details, causes, &count);
+        flow_ends list = find_flows(details, causes, &counts);
         for (int of_runs = 0; of_runs < 2 && details->ok; of_runs++)
             add_flow_ends(details, &list, of_runs);
         array_free(&list);
@@ -438,7 +460,9 @@ static void add_flows(struct event_details *details, bool causes)
     if (!details->ok)
         return;
     json_close(&details->json, ']');
-    json_put_int(&details->json, causes ? "predecessors_count" : "successors_count", count);
+    json_put_int(&details->json, causes ? "predecessors_count" : "successors_count", counts.all);
+    if (!causes)
+        json_put_int(&details->json, "launch_count", counts.launches);
 }
 
 static void add_parts(struct event_details *details, const struct related_ids *ids)

@@ -35,7 +35,7 @@ static void put_ns(struct json *json, const char *key, const struct sql_result *
     if (value.size > 0)
         json_raw(json, value);
     else
-        json_int(json, 0);
+        json_null(json);
 }
 
 /* Runs `sql` and writes its rows as a list of objects. */
@@ -87,6 +87,14 @@ static void put_set_by_kind(struct event_stats *stats)
                                                : " s)");
 }
 
+/* What the figures are of, without its parentheses. */
+static void put_query(struct event_stats *stats)
+{
+    put_set_by_kind(stats);
+    json_put_text(&stats->json, "query", (struct text){stats->sql.data + 1, stats->sql.size - 2});
+    stats->sql.size = 0;
+}
+
 /* Sums are exact: added in picoseconds, then converted to nanoseconds. */
 #define IN_NS(expression) "(" expression ")::DOUBLE / 1000"
 
@@ -103,8 +111,9 @@ static void put_count(struct event_stats *stats)
 
 static void put_totals(struct event_stats *stats)
 {
-    output_text(&stats->sql, "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") ", " IN_NS(
-                                 "sum(self_ps)") " FROM ");
+    output_text(&stats->sql, "SELECT count(*), " IN_NS("coalesce(sum(duration_ps), 0)") ", ");
+    output_text(&stats->sql, stats->has_self ? IN_NS("coalesce(sum(self_ps), 0)") : "NULL");
+    output_text(&stats->sql, " FROM ");
     put_set(stats);
     struct sql_result *result = profile_query_run(&stats->query, &stats->sql, stats->reply);
     stats->ok = result != NULL;
@@ -231,6 +240,7 @@ static void run_search(struct event_stats *stats, struct opened *opened, uint64_
 {
     stats->json = reply_json(stats->reply);
     json_open(&stats->json, '{');
+    put_query(stats);
     put_count(stats);
     if (stats->ok)
         put_by_kind(stats);
@@ -286,8 +296,8 @@ static void put_self(struct event_stats *stats, const struct selection *selectio
         return;
     }
     output_format(&stats->set,
-                  "CASE WHEN start_ps >= %lld AND start_ps + length_ps <= %lld THEN "
-                  "self_ns::HUGEINT * 1000 ELSE coalesce(edge_self, duration_ps) END",
+                  "CASE WHEN start_ps >= %lld AND start_ps + length_ps <= %lld THEN " SEARCH_SELF
+                  " ELSE coalesce(edge_self, duration_ps) END",
                   (long long)selection->from, (long long)selection->to);
 }
 
@@ -317,7 +327,7 @@ static void add_table(struct event_stats *stats, const struct opened *opened, bo
                   stats->set.size ? " UNION ALL " : "", table, is_run ? "" : " + start_fraction_ps",
                   is_run ? "" : " + duration_fraction_ps", to, from);
     put_self(stats, selection, is_run);
-    output_format(&stats->set, " AS self_ps FROM \"%s\"", table);
+    output_format(&stats->set, " AS self_ps FROM \"%s\" e", table);
     if (!is_run)
         put_edges(&stats->set, &selection->edges);
     /* Conditions in whole nanoseconds first: the engine can skip row groups by them. */

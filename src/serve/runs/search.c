@@ -397,7 +397,7 @@ static const char *self_sql(const struct base *base, bool has_self)
 {
     if (base->table == TABLE_RUNS)
         return base->duration;
-    return has_self ? "e.self_ns::HUGEINT * 1000" : "NULL::HUGEINT";
+    return has_self ? SEARCH_SELF : "NULL::HUGEINT";
 }
 
 static void put_select(const struct plan *plan, bool has_self, struct output *sql)

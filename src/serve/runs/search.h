@@ -18,6 +18,10 @@ typedef bool column_test(const void *context, const char *table, const char *col
  */
 bool search_compile(const char *query, bool has_self, column_test *has, const void *context,
                     struct output *sql, struct error *err);
+/* Self time of an event e in ps. The table has whole nanoseconds; an event without others inside
+ * has its whole duration. */
+#define SEARCH_SELF                                                                                \
+    "(e.self_ns::HUGEINT * 1000 + if(e.self_ns = e.duration_ns, e.duration_fraction_ps, 0))"
 /* Prefix of the message about an unknown field; the list of known fields. */
 #define SEARCH_UNKNOWN_FIELD "unknown field"
 void search_put_fields(struct json *json);

@@ -39,7 +39,7 @@ const struct field event_types_fields[] = {
                               "{\"flops\":1024}"),
     [TYPE_KIND] = ONE_OF(false, "role", "What its events are, where that is known.", "operator",
                          "operator, annotation, module, step, kernel, copy, set, profiler, "
-                         "capture"),
+                         "capture, flow"),
 };
 
 const struct field cpu_usage_fields[] = {

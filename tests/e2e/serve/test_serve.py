@@ -584,7 +584,7 @@ def test_what_is_listed_in_part_is_counted_in_full(server, sql):
     assert module["parts_count"] == inside["n"] > len(module["parts"]) == 100
     [launch] = sql("gpt", "SELECT in_id AS id, count(*) AS n FROM Flow WHERE dependency_type = 'launch' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1")
     answer = server.get(f"profiles/gpt/events/SystemProfileEvents/{launch['id']}")
-    assert answer["successors_count"] == launch["n"] == len(answer["successors"])
+    assert answer["successors_count"] == answer["launch_count"] == launch["n"] == len(answer["successors"])
 
 
 # Markers
@@ -786,6 +786,8 @@ def test_columns_that_an_earlier_version_did_not_write_are_not_asked_for(kymo, d
         answer = server.get(f"profiles/gpt/search?q={urllib.parse.quote('file~jax_gpt.py line:' + str(found['l']))}")
         assert sum(entry["count"] for entry in answer["kinds"] if entry["table"] == "SystemProfileEvents") == found["n"] > 0
         assert server.get("profiles/gpt/search?q=self_ns%3E1")["count"] == 0
+        selected = json.loads(server.ask("POST", "profiles/gpt/selection", {"tracks": [8, 17], "from": "0", "to": "50000000000"}).body)
+        assert selected["total_ns"] > 0 and selected["self_ns"] is None, "unknown, not 0"
         assert server.ask("GET", f"profiles/gpt/source?file={urllib.parse.quote(found['f'])}").body == b"the source\n"
         answer = server.ask("GET", "profiles/gpt/source?file=secret.py")
         assert answer.status == 404 and "does not mention" in answer.error

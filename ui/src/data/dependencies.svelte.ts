@@ -38,6 +38,7 @@ class Breadcrumbs {
 
 export interface ChainEvent extends Dependency {
   level: number
+  from?: EventRef // what a flow links it to
 }
 
 const MAX_LEVELS = 5
@@ -137,10 +138,12 @@ class DependencyChain {
     let requested = 0
     for (let depth = above + 1; level.length > 0; depth++) {
       const next: ChainEvent[] = []
-      for (const link of level.flatMap((event) => event[side])) {
-        if (seen.has(`${link.table}${link.id}`)) continue
-        seen.add(`${link.table}${link.id}`)
-        next.push({ ...link, level: depth })
+      for (const { table, id, [side]: links } of level) {
+        for (const link of links) {
+          if (seen.has(`${link.table}${link.id}`)) continue
+          seen.add(`${link.table}${link.id}`)
+          next.push({ ...link, level: depth, from: { table, id } })
+        }
       }
       links.push(...next)
       const expanded = depth < MAX_LEVELS ? next.slice(0, MAX_REQUESTS - requested) : []

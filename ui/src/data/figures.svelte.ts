@@ -25,9 +25,9 @@ class Figures {
     this.#own.set(group, () => api.getFiguresQuery(subject, group, parameters))
   }
 
-  /** A page's own query of a group. */
-  setSql(group: string, sql: string): void {
-    this.#own.set(group, () => Promise.resolve(sql))
+  /** A page's own query of a group; one that is long is made when it is asked for. */
+  setSql(group: string, sql: string | (() => Promise<string>)): void {
+    this.#own.set(group, () => typeof sql === 'string' ? Promise.resolve(sql) : sql())
   }
 
   /** A page's own query of a group: one over the query of another. */

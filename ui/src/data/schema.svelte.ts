@@ -12,6 +12,11 @@ class Schema {
 
   readonly names: ReadonlySet<string> = $derived(new Set(this.tables.filter((table) => table.rows > 0).map((table) => table.name)))
 
+  /** Profiles of earlier versions have no self times. */
+  get hasSelf(): boolean {
+    return this.hasColumn('SystemProfileEvents', 'self_ns')
+  }
+
   /** Everybody who needs the tables asks here, so that the server is asked once. */
   load(profile: string): Promise<void> {
     if (!profile) return Promise.resolve() // just closed

@@ -1,7 +1,9 @@
 // Results of view.search: highlighted on the timeline, listed in the Search tab.
 import type { SearchResponse } from '../model/api'
+import { searchQueries } from '../model/search'
 import * as api from './api'
 import { ApiError } from './api'
+import { figures } from './figures.svelte'
 import { LatestRequest } from './latestRequest'
 
 const MAX_HITS = 10_000
@@ -31,6 +33,7 @@ class SearchResults {
       if (signal.aborted) return
       this.query = query
       this.response = response
+      for (const [group, sql] of searchQueries(response)) figures.setSql(group, sql)
     } catch (failure) {
       if (signal.aborted) return
       this.error = (failure as Error).message

@@ -1,4 +1,5 @@
 // Types of the server's responses, as documented in docs/api.md. Times are strings of picoseconds.
+import type { FigureKey } from './figures'
 
 export type ProfileStatus = 'uploaded' | 'processing' | 'ready' | 'failed'
 
@@ -60,6 +61,16 @@ export interface Field {
   value: unknown
   unit: string
   meaning: string
+  figure?: { id: string; key: FigureKey } // of numbers
+}
+
+/** Columns of a row of a table, or attributes of one. */
+export interface FieldGroup {
+  title: string
+  table?: string
+  attributes_of?: string
+  key?: Record<string, number> // of the row
+  fields: Field[]
 }
 
 export interface Dependency {
@@ -92,11 +103,12 @@ export interface EventDetails {
   row: number | null
   start: string
   end: string
-  groups: { title: string; fields: Field[] }[]
+  groups: FieldGroup[]
   predecessors: Dependency[] // the first, as all lists here
   predecessors_count?: number
   successors: Dependency[]
   successors_count?: number
+  launch_count?: number // of all successors
   previous?: RelatedEvent | null // in its row
   next?: RelatedEvent | null
   self?: string | null // in ps
@@ -145,6 +157,7 @@ export interface KindTotal {
 }
 
 export interface SearchResponse {
+  query: string // SQL of all that match, with their kinds
   count: number
   kinds: KindTotal[]
   names: (NameTotal & { kind: string | null })[]
@@ -155,7 +168,7 @@ export interface SearchResponse {
 export interface SelectionResponse {
   count: number
   total_ns: number
-  self_ns: number
+  self_ns: number | null
   names: NameTotal[]
   tracks: { track: number; count: number; total_ns: number; self_ns: number | null }[]
   edges: EdgeEvent[]

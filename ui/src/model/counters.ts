@@ -11,6 +11,14 @@ export function counterTrackQuery(row: Record<string, Cell>): string {
     AND t.instance_id IS NOT DISTINCT FROM ${row.host === null ? 'NULL' : sqlText(String(row.host))} AND c.value IS NOT NULL ORDER BY 1`
 }
 
+/** Samples of a counter that are drawn as one. */
+export function samplesSql(track: number, from: string, to: string): string {
+  const time = 'e.start_ts::HUGEINT * 1000 + e.start_fraction_ps'
+  return `SELECT count(*) AS count, avg(value) AS mean, min(value) AS min, max(value) AS max, min(timestamp) AS start_ns
+FROM CounterSample c JOIN SystemProfileEvents e USING (id)
+WHERE c.track_id = ${track} AND ${time} >= ${from} AND (${time} < ${to} OR ${time} = ${from})`
+}
+
 /** A value holds from its time to the next; null: none does. */
 export interface CounterValue {
   at: number // ps

@@ -1,7 +1,8 @@
 // Event details: field labels, values formatted by unit, links of fields, rows of analyses, and lookup of device profiles.
 import type { Tool } from './analysis'
-import type { EventDetails, EventTable, Field, Profile, Track } from './api'
+import type { Dependency, EventDetails, EventTable, Field, FieldGroup, Profile, Track } from './api'
 import { deviceFacts, deviceGroups, isDeviceEvent } from './deviceDetails'
+import { figure, type Figure, type FigureKey, type Words } from './figures'
 import { formatBytes, formatCount, formatNumber, NOT_RECORDED } from './numbers'
 import { shortName } from './palette'
 import { fieldOf, sourceLocation } from './source'
@@ -96,11 +97,22 @@ function groupPlace(title: string): number {
 
 const isId = (field: Field) => /(^|_)(id|ids|idx|gid)$/.test(field.name) && field.name !== 'nc_idx'
 
+/** The figures that fields show: columns of a row, or its attributes. Texts are none. */
+function withFigures(group: FieldGroup): FieldGroup {
+  const { table, attributes_of: owner, key } = group
+  const figureOf = ({ name, value }: Field) => {
+    if (typeof value !== 'number' || !key) return undefined
+    return owner ? { id: 'event.attributes.number', key: { tbl: owner, ...key, name } } : { id: `table.${table}.${name}`, key }
+  }
+  return { ...group, fields: group.fields.map((field) => ({ ...field, figure: figureOf(field) })) }
+}
+
 /** The event's fields in groups, without empty ones; ids of all groups are the last. Fractional picoseconds of 0 add nothing to
  *  the nanoseconds. Ids of related rows keep the name of their group. */
 export function shownGroups(details: EventDetails): EventDetails['groups'] {
   const ids: Field[] = []
-  const groups = (isDeviceEvent(details) ? deviceGroups(details) : details.groups).map((group) => {
+  const known = { ...details, groups: details.groups.map(withFigures) }
+  const groups = (isDeviceEvent(details) ? deviceGroups(known) : known.groups).map((group) => {
     const fields = group.fields.filter((field) => !(field.name.endsWith('_fraction_ps') && field.value === 0))
     if (group.title === ID_GROUP) {
       ids.push(...fields)
@@ -113,11 +125,32 @@ export function shownGroups(details: EventDetails): EventDetails['groups'] {
   return ids.length > 0 ? [...sorted, { title: ID_GROUP, fields: ids }] : sorted
 }
 
+type EventRow = { table: EventTable; id: number }
+
+/** The row of an event in the group `event` of figures. */
+export const eventKey = ({ table, id }: EventRow): FigureKey => ({ tbl: table, id })
+
+/** The gap of a flow, which is negative where its ends overlap. */
+export function gapFigure(cause: EventRow, effect: EventRow, type: string, gap_ns: number, column: 'gap_ns' | 'overlap_ns' = 'gap_ns'): Figure {
+  const key = { in_tbl: cause.table, in_id: cause.id, out_tbl: effect.table, out_id: effect.id, type: type || null }
+  return figure(`event.flows.${column}`, formatNs(column === 'gap_ns' ? gap_ns : -gap_ns), key)
+}
+
+/** "launch · gap 1.2 µs · 18.02 µs": how an event is linked to another, as its cause or its effect. */
+export function linkFacts(one: Dependency, other: EventRow, isCause: boolean): Words[] {
+  const { type, gap_ns, duration } = one
+  const gap = (column: 'gap_ns' | 'overlap_ns') => gapFigure(isCause ? one : other, isCause ? other : one, type, gap_ns!, column)
+  return [
+    type, gap_ns === null ? '' : gap_ns < 0 ? ['overlaps by ', gap('overlap_ns')] : ['gap ', gap('gap_ns')],
+    [figure('event.duration_ns', formatDuration(Number(duration)), eventKey(one))],
+  ]
+}
+
 /** A fact shown first: what the event belongs to. */
 export interface Fact {
   label: string
-  text: string
-  note?: string
+  text: Words
+  note?: Words
   link?: FieldLink
 }
 
@@ -129,8 +162,9 @@ export function keyFacts(details: EventDetails, launcher: EventDetails | null = 
   const value = (title: string, name: string) =>
     details.groups.find((group) => group.title === title)?.fields.find((field) => field.name === name)?.value
   const facts: Fact[] = []
-  const add = (label: string, text: unknown, link?: FieldLink, note?: string) => {
-    if (typeof text === 'string' && text !== '' && !facts.some((fact) => fact.label === label)) facts.push({ label, text, link, note })
+  const add = (label: string, text: unknown, link?: FieldLink, note?: Words) => {
+    const isText = (typeof text === 'string' && text !== '') || Array.isArray(text)
+    if (isText && !facts.some((fact) => fact.label === label)) facts.push({ label, text: text as Words, link, note })
   }
   const search = (field: string, text: unknown): FieldLink | undefined =>
     typeof text === 'string' ? { to: 'search', field, value: text, title: 'Find all events with this value' } : undefined
@@ -154,13 +188,14 @@ export function keyFacts(details: EventDetails, launcher: EventDetails | null = 
     })
   const launch = details.predecessors.find((one) => one.type === 'launch')
   if (launch) {
-    const delay = launch.gap_ns === null ? '' : launch.gap_ns < 0 ? 'while it ran' : `${formatNs(launch.gap_ns)} before`
+    const delay = launch.gap_ns === null ? '' : launch.gap_ns < 0 ? 'while it ran' : [gapFigure(launch, details, launch.type, launch.gap_ns), ' before']
     add('Launched by', launch.name, { to: 'event', table: launch.table, id: launch.id, title: 'Go to the launch' }, delay)
   }
   const launched = details.successors.filter((one) => one.type === 'launch')
   const first = launched[0]
+  const count = details.launch_count ?? launched.length
   if (first)
-    add('Launches', launched.length === 1 ? first.name : `${formatCount(launched.length)} device events`, {
+    add('Launches', count === 1 ? first.name : [figure('event.links.launch_count', formatCount(count), eventKey(details)), ' device events'], {
       to: 'event', table: first.table, id: first.id, title: 'Go to the first',
     })
   return facts

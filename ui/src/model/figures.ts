@@ -59,6 +59,16 @@ export function figureAttributes(id: string, key?: FigureKey): Record<string, st
   return { 'data-figure': id, ...(key ? { 'data-key': JSON.stringify(key) } : {}) }
 }
 
+/** The same for a figure that is drawn or part of a title. */
+export function drawnFigure(id: string, text: string, key?: FigureKey): Record<string, string> {
+  return { ...figureAttributes(id, key), 'data-text': text }
+}
+
+/** What an element of a figure shows. */
+export function figureText(element: HTMLElement): string {
+  return (element.dataset.text ?? element.textContent ?? '').trim()
+}
+
 /** The definition behind an id; ids of groups may contain dots, and so may columns. */
 export function findFigure(groups: readonly FigureGroup[], id: string): { group: FigureGroup; definition: FigureDefinition } | null {
   for (const group of groups) {

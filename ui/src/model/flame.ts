@@ -8,6 +8,8 @@ export interface FlameNode {
   self_ns: number
   parent: FlameNode | null
   children: FlameNode[] // most time first
+  part: number | null // of the graph; null: the whole
+  path: readonly string[] // names from the part's outermost event on
 }
 
 /** A frame; x and width are shares of the whole. */
@@ -20,12 +22,12 @@ export interface Frame {
 
 /** The trees of several responses under one root; a title makes each a tree of its own. */
 export function flameTree(parts: readonly { title?: string; response: FlameResponse }[]): FlameNode {
-  const root: FlameNode = { name: 'All', count: 0, total_ns: 0, self_ns: 0, parent: null, children: [] }
-  for (const { title, response } of parts) {
+  const root: FlameNode = { name: 'All', count: 0, total_ns: 0, self_ns: 0, parent: null, children: [], part: null, path: [] }
+  for (const [part, { title, response }] of parts.entries()) {
     if (response.nodes.length === 0) continue
     let top = root
     if (title) {
-      top = { name: title, count: response.count, total_ns: response.total_ns, self_ns: 0, parent: root, children: [] }
+      top = { name: title, count: response.count, total_ns: response.total_ns, self_ns: 0, parent: root, children: [], part, path: [] }
       root.children.push(top)
     }
     root.count += response.count
@@ -33,7 +35,7 @@ export function flameTree(parts: readonly { title?: string; response: FlameRespo
     const made: FlameNode[] = []
     for (const node of response.nodes) {
       const parent = node.parent < 0 ? top : made[node.parent]!
-      const one: FlameNode = { ...node, parent, children: [] }
+      const one: FlameNode = { ...node, parent, children: [], part, path: [...parent.path, node.name] }
       made.push(one)
       parent.children.push(one)
     }

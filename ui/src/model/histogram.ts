@@ -1,5 +1,6 @@
 // The distribution of the durations of all events of a name.
 import type { EventTable } from './api'
+import { figure, type Words } from './figures'
 import { sqlText } from './sql'
 
 export const BINS = 32
@@ -17,8 +18,9 @@ export interface Histogram {
 // From this ratio on, bins of equal width would put most events into the first.
 const LOG_RATIO = 20
 
-/** One row: count, min, median, p99 and max in ps, whether bins have equal ratios, and the counts of the bins that are not empty. */
-export function histogramSql(table: EventTable, name: string): string {
+/** One row: count, min, median, p99 and max in ps, whether bins have equal ratios, the counts of the bins that are not empty, and a
+ *  duration relative to the median. */
+export function histogramSql(table: EventTable, name: string, ownPs: number): string {
   const ps = table === 'HloRun' ? 'duration_ns::DOUBLE * 1000' : 'duration_ns::DOUBLE * 1000 + duration_fraction_ps'
   const timed = table === 'HloRun' ? '' : ' AND occurrence_count IS NULL'
   return (
@@ -27,7 +29,7 @@ export function histogramSql(table: EventTable, name: string): string {
     `min(ps) > 0 AND max(ps) > ${LOG_RATIO} * min(ps) AS is_log FROM d), ` +
     `b AS (SELECT least(${BINS - 1}, floor(${BINS} * CASE WHEN hi <= lo THEN 0 WHEN is_log THEN ln(ps / lo) / ln(hi / lo) ` +
     `ELSE (ps - lo) / (hi - lo) END))::INTEGER AS bin, count(*) AS c FROM d, r GROUP BY bin) ` +
-    `SELECT n, lo, mid, p99, hi, is_log, (SELECT list([bin, c]) FROM b)::JSON FROM r`
+    `SELECT n AS count, lo AS min, mid AS p50, p99, hi AS max, is_log, (SELECT list([bin, c]) FROM b)::JSON AS bins, ${ownPs} / nullif(mid, 0) AS ratio FROM r`
   )
 }
 
@@ -54,8 +56,9 @@ export function binEdges({ min, max, isLog }: Histogram, bin: number): [number, 
 }
 
 /** How the duration compares with the others: "1.3 × the median". */
-export function compareWithMedian({ median }: Histogram, ps: number): string {
+export function compareWithMedian({ median }: Histogram, ps: number): Words {
   if (median <= 0) return ''
   const ratio = ps / median
-  return ratio > 0.995 && ratio < 1.005 ? 'the median' : `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3)} × the median`
+  if (ratio > 0.995 && ratio < 1.005) return 'the median'
+  return [figure('page.durations.ratio', String(ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3))), ' × the median']
 }

@@ -61,12 +61,16 @@ export function columnShares(shares: Float32Array, width: number): Float32Array 
   return columns
 }
 
+/** At a bin, or on the whole. */
+export function busyShare(shares: Float32Array, bin: number | null): number {
+  return bin === null ? shares.reduce((sum, one) => sum + one, 0) / shares.length : shares[bin]!
+}
+
 const MAX_NAMED = 16
 
 /** What the strip shows at a bin, or on the whole. */
 export function busyText(sources: readonly BusySource[], areDevices: boolean, bin: number | null): string {
-  const shareOf = ({ shares }: BusySource) => (bin === null ? shares.reduce((sum, one) => sum + one, 0) / shares.length : shares[bin]!)
-  const all = sources.map((source) => ({ name: source.name, share: shareOf(source) }))
+  const all = sources.map(({ name, shares }) => ({ name, share: busyShare(shares, bin) }))
   const mean = all.reduce((sum, { share }) => sum + share, 0) / Math.max(1, all.length)
   const lines = all.map(({ name, share }) => `${name}: ${formatShare(share)} busy`)
   if (all.length > 1) lines.unshift(`Mean of ${countOf(all.length, areDevices ? 'devices' : 'sources')}: ${formatShare(mean)} busy`)

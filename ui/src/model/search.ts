@@ -115,7 +115,7 @@ const KIND_TITLES: Record<string, string> = {
 }
 
 /** What was found on tracks of one kind. */
-export interface FoundKind extends Pick<KindTotal, 'count' | 'total_ns'> {
+export interface FoundKind extends Pick<KindTotal, 'kind' | 'count' | 'total_ns'> {
   title: string
   names: SearchResponse['names']
 }
@@ -131,10 +131,22 @@ export function foundKinds(response: SearchResponse): FoundKind[] {
       found.total_ns += total_ns
     } else {
       const title = KIND_TITLES[kind ?? ''] ?? kind ?? 'Other rows'
-      kinds.set(kind, { title, count, total_ns, names: response.names.filter((name) => name.kind === kind) })
+      kinds.set(kind, { kind, title, count, total_ns, names: response.names.filter((name) => name.kind === kind) })
     }
   }
   return [...kinds.values()]
+}
+
+/** Queries over the server's, by the group of their figures. */
+export function searchQueries({ query }: SearchResponse): [group: string, sql: string][] {
+  const time = 'sum(duration_ps)::DOUBLE / 1000'
+  return [
+    ['page.search', `SELECT count(*) AS count FROM (${query})`],
+    ['page.search.kinds', `SELECT kind, count(*) AS count, ${time} AS total_ns FROM (${query}) GROUP BY kind`],
+    ['page.search.names',
+      `SELECT kind, name, count(*) AS count, ${time} AS total_ns, ${time} / nullif(sum(${time}) OVER (PARTITION BY kind), 0) AS share\n` +
+      `FROM (${query}) GROUP BY kind, name ORDER BY total_ns DESC, name`],
+  ]
 }
 
 /** "240 events found: Streams 120, Operations 120". */

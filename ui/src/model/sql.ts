@@ -1,6 +1,6 @@
 // SQL for the tabs, and examples for the SQL console.
 
-import type { Column, EdgeEvent, EventTable, SqlResponse } from './api'
+import type { Column, EventTable, SqlResponse } from './api'
 import { isIdentifier, type Cell, type TableColumn } from './tables'
 
 export type HasTable = (table: string) => boolean
@@ -11,93 +11,6 @@ export function sqlText(text: string): string {
 
 export function sqlName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
-}
-
-export const BREAKDOWNS = ['name', 'opcode', 'layer', 'size', 'track'] as const
-export type Breakdown = (typeof BREAKDOWNS)[number]
-
-export interface TimeRange {
-  from: string // picoseconds, as digits
-  to: string
-  tracks: number[]
-}
-
-/** The grouping key of events: the first value present in their own or a related table. */
-function eventKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
-  const hasKernels = has('GpuKernel')
-  const hasOperations = hasKernels && has('HloOperation')
-  const kernels = hasKernels ? ' LEFT JOIN GpuKernel k ON k.id = e.id' : ''
-  const operations = hasOperations ? ' LEFT JOIN HloOperation o ON o.id = k.operation_id' : ''
-  const types = ' LEFT JOIN EventType t ON t.id = e.event_type_id'
-  const first = (...keys: (string | false)[]) => `coalesce(${keys.filter(Boolean).join(', ')})`
-  const ofType = (name: string) => `t.attributes_json->>'$.${name}'`
-  const ofEvent = (name: string) => `e.extra_attributes_json->>'$.${name}'`
-  if (by === 'opcode')
-    return {
-      key: first(hasOperations && 'o.opcode', ofType('hlo_category'), ofType('cat'), ofEvent('opcode')),
-      joins: `${kernels}${operations}${types}`,
-    }
-  if (by === 'layer')
-    return {
-      key: first(
-        hasOperations && 'o.op_name', hasKernels && 'k.framework_op', `rtrim(${ofType('tf_op')}, ':')`, ofEvent('layer'),
-      ),
-      joins: `${kernels}${operations}${types}`,
-    }
-  if (by === 'size') {
-    const copies = has('GpuCopy') ? ' LEFT JOIN GpuCopy c ON c.id = e.id' : ''
-    const allocations = has('MemoryAllocation') ? ' LEFT JOIN MemoryAllocation a ON a.id = e.id' : ''
-    return {
-      key: first(copies && 'c.size_bytes', allocations && 'a.requested_bytes', `try_cast(${ofEvent('size')} AS BIGINT)`),
-      joins: `${copies}${allocations}`,
-    }
-  }
-  return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
-}
-
-function runKey(by: Breakdown, has: HasTable): { key: string; joins: string } {
-  const operations = has('HloOperation') ? ' LEFT JOIN HloOperation o ON o.id = e.operation_id' : ''
-  if (by === 'opcode') return { key: operations ? 'o.opcode' : 'NULL', joins: operations }
-  if (by === 'layer') return { key: operations ? 'o.op_name' : 'NULL', joins: operations }
-  if (by === 'size') return { key: 'NULL', joins: '' }
-  return { key: by === 'track' ? 'e.track_id' : 'e.name', joins: '' }
-}
-
-/** Events of a table that overlap the range, and their time in it, by the same rule as the server's /selection. The
- *  condition on whole nanoseconds comes first because it lets DuckDB skip most row groups. */
-function overlappingSql(
-  table: 'SystemProfileEvents' | 'HloRun', range: TimeRange, key: { key: string; joins: string }, hasSelf: boolean,
-  edges: readonly EdgeEvent[],
-): string {
-  const isRun = table === 'HloRun'
-  const start = `e.start_ts::HUGEINT * 1000${isRun ? '' : ' + e.start_fraction_ps'}`
-  const length = `e.duration_ns::HUGEINT * 1000${isRun ? '' : ' + e.duration_fraction_ps'}`
-  const inside = `least(${start} + ${length}, ${range.to}) - greatest(${start}, ${range.from})`
-  const isWhole = `${start} >= ${range.from} AND ${start} + ${length} <= ${range.to}`
-  const ofEvent = `CASE WHEN ${isWhole} THEN e.self_ns::HUGEINT * 1000 ELSE coalesce(edge.self, ${inside}) END`
-  const self = isRun ? inside : hasSelf ? ofEvent : 'NULL::HUGEINT'
-  const values = ['(-1, 0::HUGEINT)', ...edges.map((edge) => `(${edge.id}, ${edge.self})`)].join(', ')
-  const edge = isRun ? '' : ` LEFT JOIN (VALUES ${values}) edge(id, self) ON edge.id = e.id`
-  const ns = (digits: string) => (BigInt(digits) / 1000n).toString()
-  return (
-    `SELECT ${key.key} AS key, ${inside} AS ps, ${self} AS self FROM ${table} e${key.joins}${edge} ` +
-    `WHERE e.start_ts <= ${ns(range.to)} + 1 AND e.end_ts >= ${ns(range.from)} - 1 AND ${start} < ${range.to} ` +
-    `AND (${start} + ${length} > ${range.from} OR ${start} >= ${range.from})` +
-    `${isRun ? '' : ' AND e.occurrence_count IS NULL'} AND e.track_id IN (${range.tracks.join(', ')})`
-  )
-}
-
-const inNs = (ps: string) => `round((${ps})::DOUBLE / 1000, 3)`
-
-export function breakdownSql(
-  by: Breakdown, range: TimeRange, has: HasTable, hasSelf: boolean, edges: readonly EdgeEvent[],
-): string {
-  const sets = [overlappingSql('SystemProfileEvents', range, eventKey(by, has), hasSelf, edges)]
-  if (has('HloRun')) sets.push(overlappingSql('HloRun', range, runKey(by, has), hasSelf, edges))
-  return (
-    `SELECT key, count(*) AS count, ${inNs('sum(ps)')} AS total_ns, ${inNs('sum(self)')} AS self_ns, ${inNs('avg(ps)')} AS mean_ns, ` +
-    `${inNs('max(ps)')} AS max_ns FROM (${sets.join(' UNION ALL ')}) GROUP BY key ORDER BY sum(ps) DESC, key`
-  )
 }
 
 export interface Example {
