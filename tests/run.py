@@ -133,7 +133,7 @@ def end_to_end_tests(name, binary, *arguments):
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", "--durations=0", "--durations-min=0.1",
          "-n", min(4, CORES + 1), "--dist", "worksteal", "tests/e2e", *arguments],
         env={"KYMO": str(binary), "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BUILD / "pycache"),
-             "ASAN_OPTIONS": "detect_leaks=1:malloc_context_size=8", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
+             "ASAN_OPTIONS": "detect_leaks=1:malloc_context_size=8:quarantine_size_mb=32", "TSAN_OPTIONS": f"halt_on_error=1:suppressions={ROOT}/tests/tsan.supp"},
     )
     for seconds, part, test in re.findall(r"^([\d.]+)s (call|setup|teardown) +(tests/e2e/.+)$", result.output, re.M):
         note(f"e2e-{name}", float(seconds), test if part == "call" else f"{test} ({part})")

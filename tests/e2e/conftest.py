@@ -60,7 +60,8 @@ SANITIZED_CASES = 1
 SANITIZED_DAMAGE_CASES = 4
 SANITIZED_SHARE = 8  # of cases that a test goes through itself, one in these
 DAMAGE = ("damage", "hostile", "random", "recover")  # in the names of files
-QUERIES = ("fleet_report", "fleet_ranks", "fleet_api", "diff_runs", "sql_files", "figures", "digits")  # mostly DuckDB, which is not sanitized
+# Files whose tests mostly wait for DuckDB, which is not sanitized, and three times as slow beside what is.
+QUERIES = ("test_diff", "test_tools", "test_stats", "test_kernel_families", "fleet_report", "fleet_ranks", "fleet_api", "sql_files", "figures", "digits")
 
 
 def is_for_sanitizers(item):

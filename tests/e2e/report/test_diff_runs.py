@@ -185,6 +185,7 @@ def test_a_slower_kernel_of_all_ranks_is_found(kymo, dataset):
     assert kymo.run("diff", dataset / "kernel", dataset / "sound 2", "--fail-above", "2").returncode == 0
 
 
+@pytest.mark.sanitized
 def test_a_slow_rank_is_found_and_the_others_wait(kymo, dataset):
     document = diff(kymo, dataset / "sound 3", dataset / "rank")
     assert changes(document, "ranks") == {"slower": {"rank 5"}}
@@ -319,7 +320,6 @@ def test_what_cannot_be_compared_is_said(kymo, dataset, gen_run, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.sanitized
 def test_the_server_answers_what_the_command_prints(kymo, dataset, tmp_path):
     server = Server(kymo, str(dataset), "--data-path", str(tmp_path))
     try:

@@ -323,6 +323,7 @@ def test_what_does_not_apply_is_blank_in_text(kymo, made):
     assert [line[column].strip() or None for line in lines] == [row["Waited In"] for row in rows["gpu_gaps"]]
 
 
+@pytest.mark.sanitized
 def test_every_report_is_listed_and_runs_on_any_profile(kymo, tmp_path):
     names = re.findall(r"^  (\w+) ", kymo.ok("stats", "--help-reports"), re.MULTILINE)
     assert {"cuda_gpu_kern_sum", "cuda_gpu_trace", "nvtx_gpu_proj_sum"} < set(names) and len(names) > 20
