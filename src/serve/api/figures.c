@@ -51,8 +51,15 @@ void get_figures_query(struct request *request, struct reply *reply)
                           &err)) {
         struct json json = reply_json(reply);
         json_open(&json, '{');
+        char *why = figures_why_unknown(text_of(group), query.connection);
         json_put_text(&json, "query", (struct text){sql.data, sql.size});
+        json_key(&json, "why_unknown");
+        if (why)
+            json_text(&json, text_of(why));
+        else
+            json_null(&json);
         json_close(&json, '}');
+        mem_free(why);
     } else {
         profile_query_failed(&query, reply, &err);
     }

@@ -177,9 +177,17 @@ export async function listFigures(): Promise<FigureGroup[]> {
   return (await askJson<{ groups: FigureGroup[] }>(`${BASE}/figures`)).groups
 }
 
-/** The query that gives the figures of a group. */
+/** The query that gives the figures of a group, and why a profile of an earlier version may not have them. */
+function askFigures(name: string, group: string, parameters: Record<string, string> = {}): Promise<{ query: string; why_unknown: string | null }> {
+  return askJson(profileUrl(name, `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`))
+}
+
 export async function getFiguresQuery(name: string, group: string, parameters: Record<string, string> = {}): Promise<string> {
-  return (await askJson<{ query: string }>(profileUrl(name, `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`))).query
+  return (await askFigures(name, group, parameters)).query
+}
+
+export async function whyUnknown(name: string, group: string): Promise<string | null> {
+  return (await askFigures(name, group)).why_unknown
 }
 
 export async function listTools(name: string): Promise<ToolInfo[]> {
