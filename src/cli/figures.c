@@ -3,7 +3,6 @@
  */
 #include "report/figures/figures.h"
 #include "cli/cli.h"
-#include "export/table.h"
 #include "report/xprof/tools.h"
 
 #include <stdio.h>
