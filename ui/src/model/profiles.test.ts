@@ -1,4 +1,5 @@
 // The profile list: order, format names, recent profiles.
+import { plainText } from './figures'
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
 import { deviceName, formatName, shortFormatName, readNames, sortListed, timeAgo, addRecent, type SortKey } from './profiles'
@@ -41,7 +42,7 @@ test('runs are sorted among profiles; what is unknown comes last either way', ()
 })
 
 test('a device has its model, and how many there are', () => {
-  expect(deviceName({ device_model: 'NVIDIA H200', device_count: 8 })).toBe('8 × NVIDIA H200')
+  expect(plainText(deviceName({ device_model: 'NVIDIA H200', device_count: 8 }))).toBe('8 × NVIDIA H200')
   expect(deviceName({ device_model: 'NVIDIA H200', device_count: 1 })).toBe('NVIDIA H200')
   expect(deviceName({ device_model: null, device_count: 4 })).toBe('')
 })
