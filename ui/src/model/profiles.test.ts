@@ -1,7 +1,7 @@
 // The profile list: order, format names, recent profiles.
-import { plainText } from './figures'
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
+import { plainText } from './figures'
 import { deviceName, formatName, shortFormatName, readNames, sortListed, timeAgo, addRecent, type SortKey } from './profiles'
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
