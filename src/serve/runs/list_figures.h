@@ -9,11 +9,11 @@
 
 struct list_figures {
     char *format;
-    char *dropped; /* a note on dropped events, or NULL */
-    char *model;   /* of its first device that has one, or NULL */
+    char *dropped;                    /* a note on dropped events, or NULL */
+    char *model;                      /* of its first device that has one, or NULL */
     char *events, *span_ns, *step_ns; /* digits, or NULL */
-    char *finding; /* the costliest, as JSON, or NULL */
-    bool has_devices; /* the summary says how many */
+    char *finding;                    /* the costliest, as JSON, or NULL */
+    bool has_devices;                 /* the summary says how many */
     uint64_t devices;
 };
 
