@@ -169,3 +169,8 @@ char *mem_copy_text(const char *text, size_t size)
     copy[size] = '\0';
     return copy;
 }
+
+char *mem_copy_string(const char *text)
+{
+    return text ? mem_copy_text(text, strlen(text)) : NULL;
+}

@@ -17,6 +17,8 @@ void *mem_resize(void *block, size_t count, size_t size);
 void mem_free(void *block);
 /* A NUL-terminated copy of `size` bytes. */
 char *mem_copy_text(const char *text, size_t size);
+/* The same of a whole string; NULL of NULL. */
+char *mem_copy_string(const char *text);
 
 /*
  * Memory limits. Once large heap blocks exceed plain_bytes, further ones are unnamed mapped files;

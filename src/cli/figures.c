@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+enum { MAX_ID = 256 };
+
 static int figures(int count, char **arguments);
 
 const struct command command_figures = {
@@ -17,8 +19,10 @@ const struct command command_figures = {
     .summary = "Define a figure: what it means, its unit, its formula and its query.",
     .about =
         "Every figure that a page, a summary or a tool shows has an id, one definition and a query "
-        "over the tables of the profile. Without ID, all are listed; an ID may also be the "
-        "beginning of several. With PROFILE, ID is a group of figures, and its query for that "
+        "over the tables of the profile. Without ID, all are listed but columns of tables; an ID "
+        "may "
+        "also be the beginning of several, such as a group, a tool or table.Step. With PROFILE, ID "
+        "is a group of figures, and its query for that "
         "profile is printed: plain SQL, which kymo sql or any DuckDB runs over the profile's "
         "Parquet files. PROFILE is a name in the workspace, a directory of Parquet files, or a "
         "capture that kymo view reads; for figures of runs of many ranks it is DATASET/RUN, or "
@@ -36,6 +40,116 @@ const struct command command_figures = {
     .run = figures,
 };
 
+/* ---- Definitions ---- */
+
+struct listing {
+    struct text id; /* a figure, or how they begin */
+    struct output *out;
+    struct text_style style;
+    size_t found;
+};
+
+static size_t put_id(char id[static MAX_ID], const struct figure_group *group,
+                     const struct figure *figure)
+{
+    int size = snprintf(id, MAX_ID, "%s.%s", group->id, figure->column);
+    return size < MAX_ID ? (size_t)size : MAX_ID - 1;
+}
+
+static void put_definition(struct output *out, const char *id, const struct figure *figure)
+{
+    output_format(out, "%s\n  %s", id, figure->label);
+    if (*figure->unit)
+        output_format(out, " (%s)", figure->unit);
+    output_format(out, ": %s.\n  = %s\n", figure->text, figure->formula);
+}
+
+/* Whether the id begins with what was asked for, up to a dot. */
+static bool is_wanted(struct text id, struct text wanted)
+{
+    return text_starts(id, wanted) &&
+           (wanted.size == 0 || id.size == wanted.size || id.data[wanted.size] == '.');
+}
+
+/* The figures of a group that are wanted: all that is known of a single one, else a table. Columns
+ * of tables are listed only if asked for. */
+static void list_group(void *context, const struct figure_group *group,
+                       const struct figure *figures, size_t count)
+{
+    static const struct column columns[] = {
+        {"figure", true, false}, {"unit", true, false}, {"definition", true, true}};
+    struct listing *listing = context;
+    struct table table = table_begin(columns, 3);
+    size_t listed = 0;
+    if (figures_of_table(group) && listing->id.size == 0)
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        char id[MAX_ID];
+        struct text whole = {id, put_id(id, group, &figures[i])};
+        if (!is_wanted(whole, listing->id))
+            continue;
+        listing->found++;
+        if (text_equal(whole, listing->id)) {
+            put_definition(listing->out, id, &figures[i]);
+            continue;
+        }
+        listed++;
+        table_text(&table, whole);
+        table_text(&table, text_of(figures[i].unit));
+        table_text(&table, text_of(figures[i].text));
+    }
+    if (listed > 0) {
+        output_format(listing->out, "%s%s%s%s: %s\n", listing->found > listed ? "\n" : "",
+                      listing->style.colored ? "\033[1m" : "", group->id,
+                      listing->style.colored ? "\033[0m" : "", group->title);
+        table_end(&table, &listing->style, listing->out);
+    } else {
+        array_free(&table.cells);
+    }
+}
+
+/* Ids that a mistyped one may stand for: those that end with it, or the nearest. */
+struct candidates {
+    const char *word;
+    ARRAY(char *) ids;
+    size_t ending;
+};
+
+static void add_candidate(struct candidates *all, const char *id)
+{
+    size_t size = strlen(id), wanted = strlen(all->word);
+    enum { MAX_NAMED = 5 };
+    if (size > wanted && id[size - wanted - 1] == '.' &&
+        strcmp(id + size - wanted, all->word) == 0 && all->ending++ < MAX_NAMED)
+        fprintf(stderr, "did you mean %s?\n", id);
+    *array_push(&all->ids) = mem_copy_string(id);
+}
+
+static void add_candidates(void *context, const struct figure_group *group,
+                           const struct figure *figures, size_t count)
+{
+    add_candidate(context, group->id);
+    for (size_t i = 0; i < count; i++) {
+        char id[MAX_ID];
+        put_id(id, group, &figures[i]);
+        add_candidate(context, id);
+    }
+}
+
+static void suggest_figures(const char *word)
+{
+    struct candidates all = {.word = word};
+    figures_visit(add_candidates, &all);
+    if (all.ending == 0)
+        suggest(word, (const char *const *)all.ids.items, all.ids.count, "");
+    char **id;
+    array_each (id, &all.ids)
+        mem_free(*id);
+    array_free(&all.ids);
+}
+
+/* ---- Queries ---- */
+
 /* Without a page nothing is chosen. */
 static const char *default_parameter(const void *context, const char *name)
 {
@@ -51,6 +165,10 @@ static bool write_query(const void *context, struct sql_connection *connection,
     if (!figures_put_query(out, text_of(id), default_parameter, NULL, connection, err))
         return false;
     output_char(out, '\n');
+    char *why = figures_why_unknown(text_of(id), connection);
+    if (why)
+        fprintf(stderr, "%s\n", why);
+    mem_free(why);
     return true;
 }
 
@@ -60,6 +178,8 @@ static void explain_no_query(const char *id, enum figure_query found)
         fprintf(stderr,
                 "%s figures: no group of figures '%s'; %s figures lists figures as GROUP.FIGURE\n",
                 program_name(), id, program_name());
+    if (found == FIGURE_NO_GROUP)
+        suggest_figures(id);
     if (found == FIGURE_NO_QUERY)
         fprintf(stderr, "%s figures: the query of %s depends on what was chosen on its page\n",
                 program_name(), id);
@@ -133,10 +253,17 @@ static int figures(int count, char **arguments)
         print_error(&err);
         return EXIT_FAILED;
     }
-    if (!figures_put_text(&out, text_of(operand_count > 0 ? operands[0] : ""))) {
+    struct listing listing = {.id = text_of(operand_count > 0 ? operands[0] : ""),
+                              .out = &out,
+                              .style = style_for(call.file != NULL, 0)};
+    if (!isatty(STDOUT_FILENO) || call.file)
+        listing.style.width = SIZE_MAX; /* no truncation outside terminals */
+    figures_visit(list_group, &listing);
+    if (listing.found == 0) {
         output_discard(&out);
-        fprintf(stderr, "%s figures: no figure '%s'\n%s figures lists them\n", program_name(),
+        fprintf(stderr, "%s figures: no figure '%s'; %s figures lists them\n", program_name(),
                 operands[0], program_name());
+        suggest_figures(operands[0]);
         return EXIT_USAGE;
     }
     if (output_commit(&out, &err))

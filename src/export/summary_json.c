@@ -34,6 +34,7 @@ static void put_steps(struct json *json, const struct analysis *analysis)
     json_put_uint(json, "count", analysis->steps.count);
     if (analysis->steps.count > 0)
         json_put_text(json, "origin", step_origin_name(analysis->step_origin));
+    put_distribution(json, "step_ns", &summary->step_ns);
     put_distribution(json, "host_ns", &summary->step_host_ns);
     put_distribution(json, "device_ns", &summary->step_device_ns);
     put_distribution(json, "period_ns", &summary->step_period_ns);

@@ -86,9 +86,10 @@ static void put_steps(const struct analysis *analysis, const struct text_style *
         return;
     }
     struct table table = table_begin(columns, 7);
-    add_step_row(&table, "on the host", &summary->step_host_ns);
-    add_step_row(&table, "on the devices", &summary->step_device_ns);
-    add_step_row(&table, "start to start", &summary->step_period_ns);
+    add_step_row(&table, "step time", &summary->step_ns);
+    add_step_row(&table, "host time", &summary->step_host_ns);
+    add_step_row(&table, "device time", &summary->step_device_ns);
+    add_step_row(&table, "period", &summary->step_period_ns);
     table_end(&table, style, out);
 }
 

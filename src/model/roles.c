@@ -65,7 +65,7 @@ static enum type_role role_of_name(struct text name)
 struct text type_role_name(enum type_role role)
 {
     static const char *const names[] = {
-        [TYPE_OTHER] = "",         [TYPE_OPERATOR] = "operator", [TYPE_ANNOTATION] = "annotation",
+        [TYPE_OTHER] = "other",    [TYPE_OPERATOR] = "operator", [TYPE_ANNOTATION] = "annotation",
         [TYPE_MODULE] = "module",  [TYPE_STEP] = "step",         [TYPE_KERNEL] = "kernel",
         [TYPE_COPY] = "copy",      [TYPE_SET] = "set",           [TYPE_PROFILER] = "profiler",
         [TYPE_CAPTURE] = "capture"};

@@ -21,7 +21,7 @@ enum type_role {
                    */
 };
 
-/* "operator"; empty for TYPE_OTHER. */
+/* "operator", "other". */
 struct text type_role_name(enum type_role role);
 
 /* By event type; free with mem_free. */

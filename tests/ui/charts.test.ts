@@ -126,12 +126,12 @@ describe.each(['dark', 'light'] as const)('in the %s theme', (theme) => {
     const page = await openAt(plain, `${server.url}/profile/made?tab=summary&panel=full`)
     const card = (title: string) => page.locator('section').filter({ has: page.getByRole('heading', { name: title, exact: true }) }).last()
     await card('Memory').locator('svg[role=img] path').waitFor()
-    await card('Step times').locator('rect.host').first().waitFor()
+    await card('Step times').locator('rect.step').first().waitFor()
     await atEachWidth(page, async (what) => {
       const [[whole], [part]] = [await boxes(card('Devices busy').locator('.whole')), await boxes(card('Devices busy').locator('.part'))]
       expectTrue([part!, whole!], [DEVICE_BUSY, 1], `${what}: BarList`)
       expectTrue(await boxes(card('Top kernels').locator('.part')), STREAMS.map(({ busy }) => busy), `${what}: BarList of kernels`)
-      const heights = (await attributes(card('Step times').locator('rect.host'), 'height')).flat()
+      const heights = (await attributes(card('Step times').locator('rect.step'), 'height')).flat()
       expectTrue(heights, STEPS, `${what}: StepChart`)
       const chart = card('Memory').locator('svg[role=img]')
       const floor = Math.max(...(await attributes(chart.locator('line.grid'), 'y1')).flat())

@@ -252,6 +252,7 @@ struct summary {
     double span_ps;                      /* between these: what percentages refer to */
     int64_t profiler_ps;                 /* time covered by those, over all threads */
     struct source_summary *sources;      /* by track, of those that are sources */
+    struct distribution step_ns;         /* step time: see the glossary */
     struct distribution step_host_ns, step_device_ns, step_period_ns;
     ranked_list operations, kernels, copies, host_events; /* most self time first; memsets are
                                                              among copies */

@@ -166,11 +166,13 @@ static void find_in_process(struct rules *rules, const timed_steps *steps)
     else
         finding->text = finding_text(analysis, "%s of %zu %ssteps take",
                                      format_count(outliers, number), steps->count, guessed);
-    finding->text = finding_text(
-        analysis, "%s more than %.1f times the median of %s; step %lld, the longest, takes %s%s.",
-        finding->text, STEP_OUTLIER_FACTOR, format_ps((double)median, usual),
-        (long long)worst->step->number, format_ps((double)duration_of(worst), time),
-        what_differs(analysis, steps, longest));
+    finding->text =
+        finding_text(analysis,
+                     "%s more than %.1f times the median of %s, counted from the end of the step "
+                     "before; step %lld, the longest, takes %s%s.",
+                     finding->text, STEP_OUTLIER_FACTOR, format_ps((double)median, usual),
+                     (long long)worst->step->number, format_ps((double)duration_of(worst), time),
+                     what_differs(analysis, steps, longest));
     if (idle > 0)
         finding->text = finding_text(
             analysis, "%s Of the extra %s, devices idle %s, which is counted under its causes.",

@@ -4,6 +4,7 @@
 #include "analyze/profile/analysis_passes.h"
 #include "base/percentile.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdatomic.h>
 
@@ -31,6 +32,42 @@ static struct distribution distribution_of(number_list *values)
     return result;
 }
 
+/* The place of the devices that step times are of: those of one kind, as in XProf's tools, the
+ * accelerators where there are any (of_one_kind.sql says the same). */
+static int place_of(enum device_kind kind)
+{
+    static const int places[] = {
+        [KIND_TPU] = 0, [KIND_GPU] = 1, [KIND_NEURON] = 2, [KIND_OTHER] = 3, [KIND_CPU] = 4};
+    return places[kind];
+}
+
+/* The step time of each step: the mean over the devices that have it. */
+static void summarize_step_times(struct analysis *analysis)
+{
+    double *sums = mem_zeroed(analysis->steps.count + 1, sizeof *sums);
+    uint32_t *counts = mem_zeroed(analysis->steps.count + 1, sizeof *counts);
+    const struct step_breakdown *breakdown;
+    const struct device_figures *device;
+    int place = INT_MAX;
+    array_each (device, &analysis->devices)
+        place = place_of(device->kind) < place ? place_of(device->kind) : place;
+    array_each (breakdown, &analysis->breakdowns) {
+        if (breakdown->device != NO_INDEX &&
+            place_of(analysis->devices.items[breakdown->device].kind) != place)
+            continue;
+        sums[breakdown->step] += (double)sub_saturated(breakdown->end_ps, breakdown->start_ps);
+        counts[breakdown->step]++;
+    }
+    number_list times = {0};
+    for (size_t i = 0; i < analysis->steps.count; i++)
+        if (counts[i] > 0)
+            *array_push(&times) = sums[i] / counts[i] / PS_PER_NS;
+    analysis->summary.step_ns = distribution_of(&times);
+    array_free(&times);
+    mem_free(sums);
+    mem_free(counts);
+}
+
 /* Only annotated steps have a host time of their own; periods are between steps of one track. */
 static void summarize_steps(struct analysis *analysis)
 {
@@ -50,6 +87,7 @@ static void summarize_steps(struct analysis *analysis)
                 PS_PER_NS;
     }
     idmap_free(&last);
+    summarize_step_times(analysis);
     analysis->summary.step_host_ns = distribution_of(&host);
     analysis->summary.step_device_ns = distribution_of(&device);
     analysis->summary.step_period_ns = distribution_of(&period);

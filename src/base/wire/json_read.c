@@ -308,6 +308,13 @@ size_t json_unescape(struct text raw, char *buffer)
     return (size_t)(to - buffer);
 }
 
+char *json_copy_string(struct text raw)
+{
+    char *text = mem_alloc(raw.size + 1);
+    text[json_unescape(raw, text)] = '\0';
+    return text;
+}
+
 /* Copies an escape as it is, unless it is half of a surrogate pair. */
 static void copy_escape(struct output *out, const char **at, const char *end)
 {

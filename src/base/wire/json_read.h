@@ -260,6 +260,8 @@ double json_number_double(const struct json_number *number);
 /* Resolves a string's escapes into a buffer of at least its size; returns the result's size.
  * Unpaired surrogates become U+FFFD. */
 size_t json_unescape(struct text raw, char *buffer);
+/* A NUL-terminated copy with escapes resolved, to be freed. */
+char *json_copy_string(struct text raw);
 
 /* Writes a parsed value as one line of strict JSON: without white space, with U+FFFD for malformed
  * UTF-8 and with NaN and infinities quoted. */

@@ -132,7 +132,7 @@ static void put_verdict(struct output *out, const struct diff *diff)
         [TEST_NONE] = "", [TEST_WELCH] = "Welch's t-test", [TEST_RANKS] = "Mann-Whitney U test"};
     const struct diff_row *step = diff->step;
     char a[CELL_SIZE], b[CELL_SIZE], change[CELL_SIZE], percent[CELL_SIZE], p[CELL_SIZE];
-    output_format(out, "Step time %s \xE2\x86\x92 %s, %s (%s)",
+    output_format(out, "Mean step time %s \xE2\x86\x92 %s, %s (%s)",
                   format_amount(NULL, step->of[SIDE_A].amount, false, a),
                   format_amount(NULL, step->of[SIDE_B].amount, false, b),
                   step->difference == 0 ? "no change"
@@ -141,7 +141,7 @@ static void put_verdict(struct output *out, const struct diff *diff)
     if (diff->test != TEST_NONE)
         output_format(out, ", %s: p %s%s, %s", significance_words[step->significance],
                       step->adjusted_p < 0.0001 ? "" : "= ", format_p(step, p), tests[diff->test]);
-    output_format(out, "\nMedian    %s \xE2\x86\x92 %s\n",
+    output_format(out, "\nMedian         %s \xE2\x86\x92 %s\n",
                   format_amount(NULL, diff->medians[SIDE_A], false, a),
                   format_amount(NULL, diff->medians[SIDE_B], false, b));
 }

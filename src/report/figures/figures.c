@@ -257,6 +257,30 @@ void figures_put_run_query(struct output *sql, struct text group, figure_paramet
     output_discard(&query);
 }
 
+char *figures_why_unknown(struct text group, struct sql_connection *connection)
+{
+    struct output query;
+    struct present_tables *present = NULL;
+    struct error ignored;
+    char column[COLUMN_NAME_SIZE], *why = NULL;
+    bool is_of_tool;
+    search_query(group, &query, &is_of_tool);
+    if (!is_of_tool && present_find(&present, connection, &ignored) &&
+        present_lacks(present, query.data, column)) {
+        struct output sentence;
+        output_memory(&sentence);
+        output_format(&sentence,
+                      "An earlier version of kymo made this profile, without %s: what needs it is "
+                      "blank. Import its capture again (kymo view CAPTURE --force) to see it.",
+                      column);
+        why = mem_copy_text(sentence.data, sentence.size);
+        output_discard(&sentence);
+    }
+    present_free(present);
+    output_discard(&query);
+    return why;
+}
+
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
 static void put_keys(struct json *json, const char *keys)
@@ -305,7 +329,8 @@ void figures_put_json(struct json *json)
     json_close(json, '}');
 }
 
-/* ---- Text ---------------------------------------------------------------------------------- */
+/* ---- The page ----------------------------------------------------------------------------------
+ */
 
 static const char page_head[] =
     "# Figures\n"
@@ -326,7 +351,7 @@ static const char page_head[] =
     "[their report](fleet-report.md) and pages: `kymo figures ID DATASET/RUN` prints a query over "
     "the results of the analysis.\n";
 
-static bool is_table(const struct figure_group *group)
+bool figures_of_table(const struct figure_group *group)
 {
     return text_starts(text_of(group->id), TEXT(TABLE_PREFIX));
 }
@@ -335,7 +360,7 @@ static void put_group_page(void *context, const struct figure_group *group,
                            const struct figure *figures, size_t count)
 {
     struct output *out = context;
-    if (is_table(group))
+    if (figures_of_table(group))
         return;
     output_format(out, "\n## `%s`\n\n%s", group->id, group->title);
     output_text(out, *group->keys ? " One row for each " : " One row.\n");
@@ -351,47 +376,4 @@ void figures_put_page(struct output *out)
 {
     output_text(out, page_head);
     figures_visit(put_group_page, out);
-}
-
-struct text_search {
-    struct text id;
-    struct output *out;
-    bool is_found;
-};
-
-static void put_figure_text(struct output *out, const struct figure_group *group,
-                            const struct figure *figure)
-{
-    output_format(out, "%s.%s\n  %s", group->id, figure->column, figure->label);
-    if (*figure->unit)
-        output_format(out, " (%s)", figure->unit);
-    output_format(out, ": %s.\n  = %s\n", figure->text, figure->formula);
-}
-
-/* All that begin with the text, at a dot. Tables are found only by their whole name: there are very
- * many columns. */
-static void put_group_text(void *context, const struct figure_group *group,
-                           const struct figure *figures, size_t count)
-{
-    struct text_search *search = context;
-    if (is_table(group) && !text_starts(search->id, text_of(group->id)))
-        return;
-    for (size_t i = 0; i < count; i++) {
-        char id[256];
-        size_t size = (size_t)snprintf(id, sizeof id, "%s.%s", group->id, figures[i].column);
-        struct text whole = {id, size < sizeof id ? size : sizeof id - 1};
-        if (!text_starts(whole, search->id) ||
-            (search->id.size > 0 && whole.size > search->id.size &&
-             whole.data[search->id.size] != '.'))
-            continue;
-        put_figure_text(search->out, group, &figures[i]);
-        search->is_found = true;
-    }
-}
-
-bool figures_put_text(struct output *out, struct text id)
-{
-    struct text_search search = {.id = id, .out = out};
-    figures_visit(put_group_text, &search);
-    return search.is_found;
 }

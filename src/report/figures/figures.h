@@ -54,11 +54,15 @@ bool figures_put_query(struct output *sql, struct text group, figure_parameter *
 void figures_put_run_query(struct output *sql, struct text group, figure_parameter *parameter,
                            const void *context);
 
+/* Why figures of the group are not known for the profile: an earlier version made it, without a
+ * column that the query names. A sentence, or NULL; free it with mem_free. */
+char *figures_why_unknown(struct text group, struct sql_connection *connection);
+
 /* The catalog as JSON. */
 void figures_put_json(struct json *json);
 /* The page of the documentation. */
 void figures_put_page(struct output *out);
-/* A figure, a group, or all that begin so, for people; false if there is none. */
-bool figures_put_text(struct output *out, struct text id);
+/* Whether the figures are the columns of a table, of which there are very many. */
+bool figures_of_table(const struct figure_group *group);
 
 #endif

@@ -83,3 +83,9 @@ void missing_put(struct output *sql, const struct present_tables *present, enum 
     else
         put_empty(sql, &table_schemas[table]);
 }
+
+bool missing_column(const struct present_tables *present, enum table_number table, size_t field)
+{
+    const struct present *own = &present->tables[table];
+    return own->is_there && field < MAX_FIELDS && !own->has[field];
+}

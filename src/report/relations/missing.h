@@ -10,4 +10,7 @@
  * does not have, or that lacks columns; nothing for one that is complete. */
 void missing_put(struct output *sql, const struct present_tables *present, enum table_number table);
 
+/* Whether the profile has the table, but not the column: an earlier version made it. */
+bool missing_column(const struct present_tables *present, enum table_number table, size_t field);
+
 #endif

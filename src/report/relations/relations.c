@@ -7,6 +7,7 @@
 #include "report/relations/missing.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #define RELATION(name_) {.name = #name_, .sql = relations_sql_##name_}
 /* One that is used several times and costs much. */
@@ -132,6 +133,21 @@ void tables_put(struct output *sql, const struct present_tables *present, const 
     definitions_put(sql, &definitions, query);
     output_discard(&definitions);
     output_discard(&used);
+}
+
+bool present_lacks(const struct present_tables *present, const char *query,
+                   char column[static COLUMN_NAME_SIZE])
+{
+    const struct output used = {.data = (char *)(uintptr_t)query, .size = strlen(query)};
+    for (enum table_number i = 0; i < TABLE_COUNT; i++) {
+        const struct table_schema *table = &table_schemas[i];
+        for (size_t k = 0; names(&used, table->name) && k < table->field_count; k++)
+            if (missing_column(present, i, k) && names(&used, table->fields[k].name)) {
+                snprintf(column, COLUMN_NAME_SIZE, "%s.%s", table->name, table->fields[k].name);
+                return true;
+            }
+    }
+    return false;
 }
 
 /* Only the relations that the query is over, and what these are over, are put: planning all of them

@@ -45,6 +45,11 @@ struct present_tables;
 bool present_find(struct present_tables **present, struct sql_connection *connection,
                   struct error *err);
 void present_free(struct present_tables *present);
+/* Whether a query over tables names a column that the profile, made by an earlier version, does not
+ * have: "EventType.role". What the query makes of it is NULL. */
+enum { COLUMN_NAME_SIZE = 128 };
+bool present_lacks(const struct present_tables *present, const char *query,
+                   char column[static COLUMN_NAME_SIZE]);
 
 struct relation_options {
     const char *host;     /* relations of the XProf tools are of this one; NULL: of all */

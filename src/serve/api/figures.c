@@ -37,11 +37,16 @@ static bool has_query(const char *group, enum figure_query wanted, struct reply 
     return found == wanted;
 }
 
-static void put_query(struct reply *reply, const struct output *sql)
+static void put_query(struct reply *reply, const struct output *sql, const char *why_unknown)
 {
     struct json json = reply_json(reply);
     json_open(&json, '{');
     json_put_text(&json, "query", (struct text){sql->data, sql->size});
+    json_key(&json, "why_unknown");
+    if (why_unknown)
+        json_text(&json, text_of(why_unknown));
+    else
+        json_null(&json);
     json_close(&json, '}');
 }
 
@@ -54,7 +59,7 @@ void get_run_figures_query(struct request *request, struct reply *reply)
         return;
     output_memory(&sql);
     figures_put_run_query(&sql, text_of(group), chosen_parameter, request);
-    put_query(reply, &sql);
+    put_query(reply, &sql, NULL);
     output_discard(&sql);
 }
 
@@ -76,10 +81,14 @@ void get_figures_query(struct request *request, struct reply *reply)
     if (!profile_query_begin(&query, request->subject->opened, request, QUERY_SEARCH, reply))
         return;
     output_memory(&sql);
-    if (figures_put_query(&sql, text_of(group), chosen_parameter, request, query.connection, &err))
-        put_query(reply, &sql);
-    else
+    if (figures_put_query(&sql, text_of(group), chosen_parameter, request, query.connection,
+                          &err)) {
+        char *why = figures_why_unknown(text_of(group), query.connection);
+        put_query(reply, &sql, why);
+        mem_free(why);
+    } else {
         profile_query_failed(&query, reply, &err);
+    }
     output_discard(&sql);
     profile_query_end(&query);
 }

@@ -41,12 +41,16 @@ static void put_raw_or_null(struct json *json, const char *key, const char *text
 
 static void put_figures(struct json *json, const struct list_figures *figures)
 {
-    json_put_uint(json, "events", figures->events);
-    json_put_double(json, "duration_ns", (double)figures->duration_ps / 1e3);
+    put_raw_or_null(json, "events", figures->events);
+    put_raw_or_null(json, "duration_ns", figures->span_ns);
     put_text_or_null(json, "format", figures->format);
     put_text_or_null(json, "device_model", figures->model);
-    json_put_uint(json, "device_count", figures->devices);
-    put_raw_or_null(json, "step_p50_ns", figures->step_ns);
+    json_key(json, "device_count");
+    if (figures->has_devices)
+        json_uint(json, figures->devices);
+    else
+        json_null(json);
+    put_raw_or_null(json, "step_ns", figures->step_ns);
     put_raw_or_null(json, "finding", figures->finding);
     put_text_or_null(json, "dropped_warning", figures->dropped);
 }

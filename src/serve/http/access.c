@@ -38,7 +38,7 @@ struct access *access_create(const char *host, const char *token, const uint16_t
     struct access *access = mem_zeroed(1, sizeof *access);
     char name[256];
     access->host = mem_copy_text(host, strlen(host));
-    access->token = token ? mem_copy_text(token, strlen(token)) : NULL;
+    access->token = mem_copy_string(token);
     access->guesses = guesses_create();
     if (is_wildcard(host) && gethostname(name, sizeof name) == 0) {
         name[sizeof name - 1] = '\0';

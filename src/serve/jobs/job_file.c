@@ -38,28 +38,16 @@ void jobs_free(job_list *list)
     array_free(list);
 }
 
-static char *copy(const char *text)
-{
-    return text ? mem_copy_text(text, strlen(text)) : NULL;
-}
-
 struct job job_copy(const struct job *job)
 {
     struct job made = *job;
-    made.id = copy(job->id);
-    made.name = copy(job->name);
-    made.source = copy(job->source);
-    made.addresses = copy(job->addresses);
-    made.settings = copy(job->settings);
-    made.reason = copy(job->reason);
+    made.id = mem_copy_string(job->id);
+    made.name = mem_copy_string(job->name);
+    made.source = mem_copy_string(job->source);
+    made.addresses = mem_copy_string(job->addresses);
+    made.settings = mem_copy_string(job->settings);
+    made.reason = mem_copy_string(job->reason);
     return made;
-}
-
-static char *value_text(const struct json_value *value)
-{
-    char *text = mem_alloc(value->text.size + 1);
-    text[json_unescape(value->text, text)] = '\0';
-    return text;
 }
 
 static void read_field(struct job *job, struct text key, const struct json_value *value)
@@ -71,7 +59,7 @@ static void read_field(struct job *job, struct text key, const struct json_value
                   : text_equal(key, TEXT("reason"))    ? &job->reason
                                                        : NULL;
     if (text && value->kind == JSON_STRING && !*text)
-        *text = value_text(value);
+        *text = json_copy_string(value->text);
     else if (text_equal(key, TEXT("force")))
         job->force = value->kind == JSON_TRUE;
     else if (text_equal(key, TEXT("created_ms")))

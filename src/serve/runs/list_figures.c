@@ -4,24 +4,17 @@
 #include "serve/runs/list_figures.h"
 
 #include "store/tables/store.h"
-#include "store/timeline/timeline.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-static char *copy(const char *text)
-{
-    return text ? mem_copy_text(text, strlen(text)) : NULL;
-}
 
 struct list_figures figures_copy(const struct list_figures *figures)
 {
     struct list_figures made = *figures;
-    made.format = copy(figures->format);
-    made.dropped = copy(figures->dropped);
-    made.model = copy(figures->model);
-    made.step_ns = copy(figures->step_ns);
-    made.finding = copy(figures->finding);
+    made.format = mem_copy_string(figures->format);
+    made.dropped = mem_copy_string(figures->dropped);
+    made.model = mem_copy_string(figures->model);
+    made.events = mem_copy_string(figures->events);
+    made.span_ns = mem_copy_string(figures->span_ns);
+    made.step_ns = mem_copy_string(figures->step_ns);
+    made.finding = mem_copy_string(figures->finding);
     return made;
 }
 
@@ -30,6 +23,8 @@ void figures_free(struct list_figures *figures)
     mem_free(figures->format);
     mem_free(figures->dropped);
     mem_free(figures->model);
+    mem_free(figures->events);
+    mem_free(figures->span_ns);
     mem_free(figures->step_ns);
     mem_free(figures->finding);
     *figures = (struct list_figures){0};
@@ -47,33 +42,32 @@ static struct json_value member(struct text object, const char *name)
     return (struct json_value){.kind = JSON_NULL};
 }
 
-static char *value_text(const struct json_value *value)
-{
-    char *text = mem_alloc(value->text.size + 1);
-    text[json_unescape(value->text, text)] = '\0';
-    return text;
-}
-
 static void read_devices(struct list_figures *figures, struct text list)
 {
     struct json_reader in = json_read(list);
     struct json_value device;
+    figures->has_devices = true;
     for (bool more = json_enter(&in, '['); more; more = json_more(&in, ']')) {
         if (!json_read_value(&in, &device))
             return;
         struct json_value model = member(device.text, "model");
         figures->devices++;
         if (!figures->model && model.kind == JSON_STRING && model.text.size > 0)
-            figures->model = value_text(&model);
+            figures->model = json_copy_string(model.text);
     }
+}
+
+/* The digits of a number, NULL of anything else. */
+static char *number_text(const struct json_value *value)
+{
+    return value->kind == JSON_NUMBER ? mem_copy_text(value->text.data, value->text.size) : NULL;
 }
 
 static void read_steps(struct list_figures *figures, struct text steps)
 {
-    struct json_value period = member(steps, "period_ns");
-    struct json_value median = member(period.text, "p50");
-    if (median.kind == JSON_NUMBER)
-        figures->step_ns = mem_copy_text(median.text.data, median.text.size);
+    struct json_value times = member(steps, "step_ns");
+    struct json_value median = member(times.text, "p50");
+    figures->step_ns = number_text(&median);
 }
 
 /* The first of the list costs most. Of its keys those that fit into a row. */
@@ -108,12 +102,12 @@ static void read_findings(struct list_figures *figures, struct text list)
 static void read_value(struct list_figures *figures, struct text key,
                        const struct json_value *value)
 {
-    char digits[24];
     if (text_equal(key, TEXT("format")) && value->kind == JSON_STRING && !figures->format) {
         figures->format = mem_copy_text(value->text.data, value->text.size);
-    } else if (text_equal(key, TEXT("event_count"))) {
-        snprintf(digits, sizeof digits, "%.*s", (int)value->text.size, value->text.data);
-        figures->events = strtoull(digits, NULL, 10);
+    } else if (text_equal(key, TEXT("event_count")) && !figures->events) {
+        figures->events = number_text(value);
+    } else if (text_equal(key, TEXT("span_ns")) && !figures->span_ns) {
+        figures->span_ns = number_text(value);
     } else if (text_equal(key, TEXT("findings")) && !figures->finding) {
         read_findings(figures, value->text);
     } else if (text_equal(key, TEXT("steps")) && !figures->step_ns) {
@@ -145,27 +139,13 @@ static void read_summary(struct list_figures *figures, const char *directory)
     mem_free(path);
 }
 
-static int64_t read_duration(const char *directory)
-{
-    char *path = path_format("%s/%s", directory, TIMELINE_FILE);
-    struct timeline *timeline;
-    struct error ignored;
-    int64_t from = 0, to = 0;
-    if (timeline_open(&timeline, path, &ignored)) {
-        timeline_span(timeline, &from, &to);
-        timeline_close(timeline);
-    }
-    mem_free(path);
-    return sub_saturated(to, from);
-}
-
 struct list_figures figures_read(const char *directory)
 {
-    struct list_figures figures = {.duration_ps = read_duration(directory)};
+    struct list_figures figures = {0};
     struct drops drops = profile_drops(directory);
     char text[DROPS_TEXT_SIZE];
     if (drops.dropped > 0)
-        figures.dropped = copy(drops_text(&drops, text));
+        figures.dropped = mem_copy_string(drops_text(&drops, text));
     read_summary(&figures, directory);
     return figures;
 }

@@ -27,11 +27,6 @@ void profile_entries_free(profile_entries *list)
     array_free(list);
 }
 
-static char *copy(const char *text)
-{
-    return text ? mem_copy_text(text, strlen(text)) : NULL;
-}
-
 /* Cached statistics of a profile, valid until its directory changes. */
 struct cached_profile {
     char *name;
@@ -78,7 +73,7 @@ static void measure(struct profile_entry *entry, const char *directory, const st
             if (cache.count >= MAX_CACHED_PROFILES)
                 profiles_cache_free();
             cached = array_push(&cache);
-            cached->name = copy(entry->name);
+            cached->name = mem_copy_string(entry->name);
         }
         cached->inode = status->st_ino;
         cached->changed = status->st_mtim;
@@ -101,7 +96,7 @@ static bool add_profile(struct server *server, const char *name, profile_entries
     if (is_there) {
         struct profile_entry *entry = array_push(list);
         *entry = (struct profile_entry){
-            .name = copy(name), .status = "ready", .percent = 100, .is_there = true};
+            .name = mem_copy_string(name), .status = "ready", .percent = 100, .is_there = true};
         entry->created_ms =
             (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
         measure(entry, directory, &status);
@@ -128,14 +123,15 @@ static void add_job(profile_entries *list, const struct job *job)
     struct profile_entry *entry = profile_entry_named(list, job->name);
     if (!entry) {
         entry = array_push(list);
-        *entry = (struct profile_entry){.name = copy(job->name), .created_ms = job->created_ms};
+        *entry = (struct profile_entry){.name = mem_copy_string(job->name),
+                                        .created_ms = job->created_ms};
     }
     if (!entry->is_there || job->state != JOB_FAILED) {
         entry->status = names[job->state];
         entry->percent = job->percent;
     }
     mem_free(entry->reason);
-    entry->reason = copy(job->reason);
+    entry->reason = mem_copy_string(job->reason);
     entry->is_capture = job->addresses != NULL;
 }
 
@@ -148,7 +144,7 @@ static void add_runs(struct server *server, profile_entries *list)
         if (profile_entry_named(list, run->name) || stat(run->path, &status) != 0)
             continue;
         struct profile_entry *entry = array_push(list);
-        *entry = (struct profile_entry){.name = copy(run->name), .status = "uploaded"};
+        *entry = (struct profile_entry){.name = mem_copy_string(run->name), .status = "uploaded"};
         entry->created_ms =
             (int64_t)status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1000000;
     }
@@ -198,7 +194,7 @@ struct profile_entry rank_entry(const char *name, const struct opened *opened)
 {
     const char *directory = opened_directory(opened);
     const struct timespec *changed = &opened_status(opened)->st_mtim;
-    struct profile_entry entry = {.name = copy(name),
+    struct profile_entry entry = {.name = mem_copy_string(name),
                                   .status = "ready",
                                   .percent = 100,
                                   .created_ms = (int64_t)changed->tv_sec * 1000,

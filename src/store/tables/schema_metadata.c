@@ -37,9 +37,9 @@ const struct field event_types_fields[] = {
     [TYPE_DISPLAY_NAME] = MAYBE(NAME, "display_name", "", "Short name for display.", "fusion.12"),
     [TYPE_ATTRIBUTES] = MAYBE(TEXT, "attributes_json", "", "Attributes of the event type, as JSON.",
                               "{\"flops\":1024}"),
-    [TYPE_KIND] = ONE_OF(false, "role", "What its events are, where that is known.", "operator",
+    [TYPE_KIND] = ONE_OF(true, "role", "What its events are.", "operator",
                          "operator, annotation, module, step, kernel, copy, set, profiler, "
-                         "capture, flow"),
+                         "capture, flow, other"),
 };
 
 const struct field cpu_usage_fields[] = {

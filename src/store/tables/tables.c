@@ -220,12 +220,8 @@ bool make_event_types(struct profile_maker *maker, struct error *err)
         rows_name(&filler.rows, TYPE_NAME, type->name);
         fill_string(&filler, TYPE_DISPLAY_NAME, type->display_name);
         fill_args(&filler, TYPE_ATTRIBUTES, &type->args);
-        if (type->is_flow_end)
-            fill_word(&filler, TYPE_KIND, TEXT("flow"));
-        else if (roles[i] == TYPE_OTHER)
-            rows_nulls(&filler.rows, TYPE_KIND, 1);
-        else
-            fill_word(&filler, TYPE_KIND, type_role_name((enum type_role)roles[i]));
+        fill_word(&filler, TYPE_KIND,
+                  type->is_flow_end ? TEXT("flow") : type_role_name((enum type_role)roles[i]));
     }
     return fill_end(&filler);
 }

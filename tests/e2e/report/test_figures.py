@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import duckdb
 import pytest
@@ -112,12 +113,31 @@ def test_the_summary_is_what_the_queries_find(profile):
     assert same(summary["span_ns"], float(whole["span_ns"] or 0), 1.0)
     assert same(summary["profiler_ns"], float(whole["profiler_ns"]), 1.0)
     steps = {row["time"]: row for row in profile.rows("summary.steps")}
-    for time in ("host_ns", "device_ns", "period_ns"):
+    for time in ("step_ns", "host_ns", "device_ns", "period_ns"):
         shown = summary["steps"][time]
         assert (shown is None) == (time not in steps)
         if shown:
             for column, value in shown.items():
                 assert same(value, float(steps[time][column]), 1.0), (time, column)
+
+
+def test_step_time_is_one_figure(profile):
+    """The list, the summary, the overview and the query say the same; so do they of events, duration and devices."""
+    (whole,) = profile.rows("summary")
+    listed, summary = ask(profile.server, f"profiles/{profile.name}"), profile.summary()
+    times = summary["steps"]["step_ns"]
+    known = profile.tables.execute("SELECT count(*) FROM Step").fetchone()[0] if (profile.folder / "Step.parquet").exists() else 0
+    assert (times is None) == (known == 0) == (whole["step_ns"] is None) == (listed["step_ns"] is None)
+    facts = {fact["fact"]: fact["value"] for fact in ask(profile.server, f"profiles/{profile.name}/tools/overview_page?format=json").get("facts", [])}
+    if times:
+        assert same(times["p50"], float(whole["step_ns"]), 1.0) and listed["step_ns"] == times["p50"]
+        assert facts["Step time"].startswith(f"{whole['step_ns'] / 1e6:.3f} ms, median of {times['count']} step")
+        mean = profile.tables.execute("SELECT median(ns) FROM (SELECT avg(duration_ns) AS ns FROM StepBreakdown GROUP BY step_id)").fetchone()[0]
+        assert same(times["p50"], mean, 1.0)
+    else:
+        assert "Step time" not in facts
+    assert listed["events"] == summary["event_count"] and listed["duration_ns"] == summary["span_ns"]
+    assert listed["device_count"] == len(summary["devices"]) == whole["device_count"]
 
 
 @pytest.mark.parametrize("part", SUMMARY_LISTS)
@@ -173,6 +193,53 @@ def test_the_command_prints_definitions_and_queries(kymo, server):
     assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")
     assert "no figure 'nothing'" in kymo.refuses("figures", "nothing", code=2)
     assert "no group of figures 'nothing'" in kymo.refuses("figures", "nothing", "gpt", "--data-path", server.place, code=2)
+
+
+def test_a_mistyped_id_gets_the_nearest_ones(kymo, server):
+    assert kymo.refuses("figures", "summary.devices.bussy_share", code=2).endswith("did you mean summary.devices.busy_share?\n")
+    said = kymo.refuses("figures", "busy_share", code=2)
+    assert "did you mean summary.devices.busy_share?\n" in said and "did you mean summary.threads.busy_share?\n" in said
+    assert "did you mean kernel_stats.kernels?" in kymo.refuses("figures", "kernel_stat.kernels", "gpt", "--data-path", server.place, code=2)
+
+
+def test_all_figures_are_listed_by_group_without_columns_of_tables(kymo):
+    text = kymo.ok("figures")
+    assert text.startswith("summary: The capture as a whole.\n") and "\nsummary.devices: What devices did in the capture.\n" in text
+    assert "table.Step" not in text and "table.Step.device_ns" in kymo.ok("figures", "table.Step")
+    lines = text.split("\n\n")[0].splitlines()[1:]
+    at = lines[0].index("definition")
+    assert all(line[at - 1] == " " and line[at] != " " for line in lines), "columns are aligned"
+
+
+def test_profiles_of_earlier_versions_are_blank_where_a_column_is_missing(server, kymo):
+    folder = server.place / "profiles" / "global"
+    shutil.copytree(folder / "gpt@latest", folder / "earlier@latest")
+    tables = duckdb.connect()
+    for table, column in [("EventType", "role"), ("GpuKernel", "family"), ("Step", "device_ns")]:
+        file = folder / "earlier@latest" / f"{table}.parquet"
+        tables.execute(f"CREATE TABLE {table} AS SELECT * EXCLUDE {column} FROM '{file}'")
+        tables.execute(f"COPY {table} TO '{file}' (FORMAT parquet)")
+    (folder / "earlier@latest" / "StepBreakdown.parquet").unlink()
+    summary = json.loads((folder / "earlier@latest" / "summary.json").read_text())
+    del summary["steps"]["step_ns"]
+    (folder / "earlier@latest" / "summary.json").write_text(json.dumps(summary))
+    earlier = Profile(server, "earlier")
+    (whole,) = earlier.rows("summary")
+    assert (whole["span_ns"], whole["profiler_ns"], whole["step_ns"]) == (None, None, None)
+    assert (whole["event_count"], whole["step_count"]) == (15335, 20)
+    assert {row["time"] for row in earlier.rows("summary.steps")} == {"host_ns", "period_ns"}
+    assert {row["device_ns"] for row in earlier.rows("summary.step_times")} == {None}
+    assert earlier.rows("summary.kernel_families") == earlier.rows("summary.host_events") == []
+    assert all(row["busy_share"] is None for row in earlier.rows("summary.devices"))
+    listed = ask(server, "profiles/earlier")
+    assert listed["step_ns"] is None and listed["events"] == 15335
+    why = ask(server, "profiles/earlier/figures/summary")["why_unknown"]
+    assert why.startswith("An earlier version of kymo made this profile, without EventType.role") and "--force" in why
+    assert ask(server, "profiles/gpt/figures/summary")["why_unknown"] is None
+    said = kymo.run("figures", "summary.kernel_families", "earlier", "--data-path", server.place)
+    assert said.returncode == 0 and "without GpuKernel.family" in said.stderr
+    facts = {fact["fact"]: fact["value"] for fact in ask(server, "profiles/earlier/tools/overview_page?format=json")["facts"]}
+    assert "Step time" not in facts and "An earlier version of kymo made the profile" in facts["Input"]
 
 
 def test_unknown_groups_are_refused(server):

@@ -134,7 +134,7 @@ def test_profiles_are_listed_with_what_is_known_about_them(server, sql):
         assert entry["events"] == count["n"]
         assert entry == server.get(f"profiles/{urllib.parse.quote(name)}")
     assert listed["gpt"]["bytes"] > 500_000
-    assert abs(listed["gpt"]["duration_ns"] - 141_686_382) < 1
+    assert abs(listed["gpt"]["duration_ns"] - 88_885_670) < 1
 
 
 def test_names_are_searched(server):

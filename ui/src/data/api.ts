@@ -177,10 +177,20 @@ export async function listFigures(): Promise<FigureGroup[]> {
   return (await askJson<{ groups: FigureGroup[] }>(`${BASE}/figures`)).groups
 }
 
-/** The query that gives the figures of a group. */
-export async function getFiguresQuery(subject: FigureSubject, group: string, parameters: Record<string, string> = {}): Promise<string> {
+/** The query that gives the figures of a group, and why a profile of an earlier version may not have them. */
+function askFigures(
+  subject: FigureSubject, group: string, parameters: Record<string, string> = {},
+): Promise<{ query: string; why_unknown: string | null }> {
   const path = `/figures/${encodeURIComponent(group)}?${new URLSearchParams(parameters)}`
-  return (await askJson<{ query: string }>(typeof subject === 'string' ? profileUrl(subject, path) : runUrl(subject.dataset, subject.run, path))).query
+  return askJson(typeof subject === 'string' ? profileUrl(subject, path) : runUrl(subject.dataset, subject.run, path))
+}
+
+export async function getFiguresQuery(subject: FigureSubject, group: string, parameters: Record<string, string> = {}): Promise<string> {
+  return (await askFigures(subject, group, parameters)).query
+}
+
+export async function whyUnknown(subject: FigureSubject, group: string): Promise<string | null> {
+  return (await askFigures(subject, group)).why_unknown
 }
 
 export async function listTools(name: string): Promise<ToolInfo[]> {

@@ -62,7 +62,7 @@ class ProfileSummary {
     const nonEmpty = new Set(tables.filter((table) => table.rows > 0).map((table) => table.name))
     const hasAllocations = nonEmpty.has('MemoryAllocation')
     const [from, to] = [Math.floor(span.from / 1000), Math.ceil(span.to / 1000)]
-    const hasDeviceTime = tables.some((table) => table.name === 'Step' && table.columns.some((column) => column.name === 'device_ns'))
+    const steps = async () => stepsQuery(rowCounts.get('Step')!, await api.getFiguresQuery(name, 'summary.step_times'))
     const query = async (sql: string | null, take: (rows: unknown[][]) => void | Promise<void>) => {
       if (!sql) return
       const response = await api.runSql(name, sql, 10_000, signal)
@@ -77,7 +77,7 @@ class ProfileSummary {
       })
     // A failure of one does not affect the others.
     const results = await Promise.allSettled([
-      query(nonEmpty.has('Step') ? stepsQuery(rowCounts.get('Step')!, hasDeviceTime) : null, (rows) => void (this.steps = readSteps(rows))),
+      query(nonEmpty.has('Step') ? await steps() : null, (rows) => void (this.steps = readSteps(rows))),
       hasAllocations
         ? query(allocatedQuery(from, to), (rows) => void (this.deviceMemory = readSeries(rows, from, to)))
         : counters(nonEmpty.has('CounterSample') ? DEVICE_MEMORY_TRACKS : null, (series) => (this.deviceMemory = series)),

@@ -1,7 +1,7 @@
 // The URL as a store: `view` reflects the URL, and changes to it update the URL. `pushHistory` adds a history entry at once;
 // other changes replace the current entry after a short delay, as panning would flood the history.
 import { runPath } from '../model/run'
-import { defaultView, diffPath, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
+import { defaultView, diffPath, glossaryPath, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
 const REPLACE_DELAY_MS = 150
 
@@ -29,6 +29,7 @@ function rememberPanels(query: URLSearchParams): void {
 export function viewUrl(): string {
   if (route.current.page === 'profiles') return './'
   if (route.current.page === 'run') return runPath(route.current)
+  if (route.current.page === 'glossary') return glossaryPath(route.current.at)
   const query = writeView(view)
   if (route.current.page === 'diff') return diffPath(route.current, query)
   if (route.current.id) query.set('id', route.current.id)
@@ -38,7 +39,7 @@ export function viewUrl(): string {
 function readUrl(isFirst = false): void {
   clearTimeout(timer)
   const query = new URLSearchParams(location.search)
-  route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query)
+  route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query, location.hash)
   const hasPanels = route.current.page === 'profile'
   if (hasPanels && !PANEL_PARAMETERS.some((name) => query.has(name))) for (const [name, value] of remembered()) query.set(name, value)
   else if (isFirst && innerWidth < NARROW_PX && !query.has('details')) query.set('details', '0')
@@ -77,6 +78,10 @@ export function openProfiles(): void {
     Object.assign(view, defaultView())
     route.current = { page: 'profiles' }
   })
+}
+
+export function openGlossary(at: string): void {
+  pushHistory(() => (route.current = { page: 'glossary', at }))
 }
 
 export function openDiff(a: string, b: string): void {

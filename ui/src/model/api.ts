@@ -11,12 +11,12 @@ export interface Profile {
   reason: string | null
   created: string
   bytes: number
-  events: number
-  duration_ns: number
+  events: number | null // null, as all that follow: not recorded
+  duration_ns: number | null
   format: string | null
   device_model: string | null
-  device_count: number
-  step_p50_ns: number | null // from the start of a step to the start of the next
+  device_count: number | null
+  step_ns: number | null // step time
   finding: ListedFinding | null // the costliest
   is_capture: boolean // processing it again captures again
   dropped_warning?: string | null // the sentence about events that the capture dropped

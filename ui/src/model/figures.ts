@@ -43,7 +43,7 @@ export function plainText(words: Words): string {
 }
 
 /** Puts a separator between the parts that are not empty. */
-export function joinWords(parts: readonly (Words | undefined | false)[], separator = ' · '): Words {
+export function joinWords(parts: readonly (Words | undefined | null | false)[], separator = ' · '): Words {
   const joined: (string | Figure)[] = []
   for (const part of parts) {
     if (!part || part.length === 0) continue

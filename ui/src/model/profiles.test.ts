@@ -1,12 +1,13 @@
 // The profile list: order, format names, recent profiles.
 import { expect, test } from 'vitest'
 import type { Profile } from './api'
+import { plainText } from './figures'
 import { deviceName, formatName, shortFormatName, readNames, sortListed, timeAgo, addRecent, type SortKey } from './profiles'
 
 function profile(name: string, rest: Partial<Profile> = {}): Profile {
   return {
     name, id: null, status: 'ready', percent: 100, reason: null, created: '2026-01-01T00:00:00Z', bytes: 1, events: 1, duration_ns: 1, format: null,
-    device_model: null, device_count: 0, step_p50_ns: null, finding: null, is_capture: false, favorite: false, ...rest,
+    device_model: null, device_count: 0, step_ns: null, finding: null, is_capture: false, favorite: false, ...rest,
   }
 }
 
@@ -35,13 +36,13 @@ test('profiles are sorted by a column, either way; equals keep their order', () 
 })
 
 test('runs are sorted among profiles; what is unknown comes last either way', () => {
-  const list = [profile('b', { step_p50_ns: 2 }), { dataset: 'runs', run: 'a', created: '2026-02-01T00:00:00Z' }, profile('c', { step_p50_ns: 1 })]
+  const list = [profile('b', { step_ns: 2 }), { dataset: 'runs', run: 'a', created: '2026-02-01T00:00:00Z' }, profile('c', { step_ns: 1 })]
   const names = (...order: [SortKey, boolean]) => sortListed(list, ...order).map((one) => ('run' in one ? one.run : one.name)).join('')
   expect([names('name', false), names('created', true), names('step', true), names('step', false)]).toEqual(['abc', 'abc', 'bca', 'cba'])
 })
 
 test('a device has its model, and how many there are', () => {
-  expect(deviceName({ device_model: 'NVIDIA H200', device_count: 8 })).toBe('8 × NVIDIA H200')
+  expect(plainText(deviceName({ device_model: 'NVIDIA H200', device_count: 8 }))).toBe('8 × NVIDIA H200')
   expect(deviceName({ device_model: 'NVIDIA H200', device_count: 1 })).toBe('NVIDIA H200')
   expect(deviceName({ device_model: null, device_count: 4 })).toBe('')
 })

@@ -1,5 +1,6 @@
 // The profile list: format names, sorting, relative times, recently opened profiles.
 import type { Profile } from './api'
+import { figure, plainText, type Words } from './figures'
 import type { ListedRun } from './run'
 import { compareCells } from './tables'
 
@@ -28,8 +29,8 @@ export function shortFormatName(format: string | null): string {
 }
 
 /** "8 × NVIDIA H200"; empty where the model is not recorded. */
-export function deviceName({ device_model: model, device_count: count }: Pick<Profile, 'device_model' | 'device_count'>): string {
-  return model === null ? '' : count > 1 ? `${count} × ${model}` : model
+export function deviceName({ device_model: model, device_count: count }: Pick<Profile, 'device_model' | 'device_count'>): Words {
+  return model === null ? '' : count !== null && count > 1 ? [figure('summary.device_count', String(count)), ` × ${model}`] : model
 }
 
 export const SORT_KEYS = ['favorite', 'name', 'status', 'format', 'device', 'step', 'finding', 'events', 'duration', 'size', 'created'] as const
@@ -51,8 +52,8 @@ const sortValues: Record<SortKey, (profile: Profile) => string | number | null> 
   name: (profile) => profile.name.toLowerCase(),
   status: (profile) => STATUS_ORDER[profile.status],
   format: (profile) => formatName(profile.format),
-  device: (profile) => deviceName(profile) || null,
-  step: (profile) => profile.step_p50_ns,
+  device: (profile) => plainText(deviceName(profile)) || null,
+  step: (profile) => profile.step_ns,
   finding: (profile) => profile.finding?.title ?? null,
   events: (profile) => profile.events,
   duration: (profile) => profile.duration_ns,

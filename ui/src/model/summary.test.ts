@@ -17,7 +17,7 @@ test('axis ticks are round and reach the maximum', () => {
 test('missing parts of a document are read as empty', () => {
   const summary = readSummary({ format: 'xplane' })
   expect(summary.devices).toEqual([])
-  expect(summary.steps).toEqual({ count: 0, host_ns: null, device_ns: null, period_ns: null })
+  expect(summary.steps).toEqual({ count: 0, step_ns: null, host_ns: null, device_ns: null, period_ns: null })
   expect(summary.start_epoch_ns).toBeNull()
 })
 
@@ -28,9 +28,9 @@ test('devices have short names, with the host where there are several', () => {
 })
 
 test('many steps share a bar, few have one each', () => {
-  expect(stepsQuery(20, true)).toContain('id // 1 ')
-  expect(stepsQuery(24_000, false)).toContain('id // 100 ')
-  const bar = { steps: 1, from_ns: 10, to_ns: 30, host_ns: 20, device_ns: null }
+  expect(stepsQuery(20, 'SELECT 1')).toContain('id // 1 ')
+  expect(stepsQuery(24_000, 'SELECT 1')).toContain('id // 100 ')
+  const bar = { id: 0, steps: 1, from_ns: 10, to_ns: 30, step_ns: 20, device_ns: null }
   expect(readSteps([[3, 0, 1, 10, 30, 20, null]])).toEqual([{ label: '3', ...bar }])
   expect(readSteps([[0, 0, 1, 10, 30, 20, null], [0, 1, 1, 10, 30, 20, null]]).map((one) => one.label)).toEqual(['0', '1'])
 })

@@ -2,7 +2,7 @@
 // null or an empty list.
 
 import { readCounter } from './counters'
-import { figure, type Words } from './figures'
+import { figure, joinWords, type Words } from './figures'
 import { formatShare } from './numbers'
 import { formatNs, withMicroSign } from './time'
 import type { TimelineData } from './timelineData'
@@ -59,7 +59,7 @@ export interface Summary {
   profiler_ns: number
   hosts: { name: string; file: string; size_bytes: number }[]
   findings: Finding[] | null // null: made by a version without findings
-  steps: { count: number; host_ns: Distribution | null; device_ns: Distribution | null; period_ns: Distribution | null }
+  steps: { count: number; step_ns: Distribution | null; host_ns: Distribution | null; device_ns: Distribution | null; period_ns: Distribution | null }
   devices: DeviceSummary[]
   operations: Ranked[]
   kernel_families: { family: string; count: number; total_ns: number; share: number }[]
@@ -91,7 +91,7 @@ export function readSummary(response: Record<string, unknown>): Summary {
     hosts: list('hosts'),
     findings: Array.isArray(response.findings) ? list<Finding>('findings').map(readFinding) : null,
     steps: {
-      count: steps.count ?? 0, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
+      count: steps.count ?? 0, step_ns: steps.step_ns ?? null, host_ns: steps.host_ns ?? null, device_ns: steps.device_ns ?? null, period_ns: steps.period_ns ?? null,
     },
     devices: list('devices'),
     operations: list('operations'),
@@ -138,42 +138,45 @@ export function deviceLabels(devices: DeviceSummary[]): string[] {
   })
 }
 
-/** Statistics of the step durations. */
+/** Statistics of step times, and what they are made of. Profiles of earlier versions have no step times. */
 export function stepStats(steps: Summary['steps']): Words {
-  const of = (time: 'host_ns' | 'device_ns', column: 'mean' | 'p50' | 'p99') =>
+  const of = (time: 'step_ns' | 'host_ns' | 'device_ns', column: 'mean' | 'p50' | 'p99') =>
     figure(`summary.steps.${column}`, formatNs(steps[time]![column]), { time })
-  const all = (time: 'host_ns' | 'device_ns') => [' mean ', of(time, 'mean'), ', p50 ', of(time, 'p50'), ', p99 ', of(time, 'p99')]
-  if (!steps.host_ns) return steps.device_ns ? ['device', ...all('device_ns')] : ''
-  return ['host', ...all('host_ns'), ...(steps.device_ns ? ['; device mean ', of('device_ns', 'mean')] : [])]
+  return joinWords([
+    steps.step_ns && ['median ', figure('summary.step_ns', formatNs(steps.step_ns.p50)), ', mean ', of('step_ns', 'mean'), ', p99 ', of('step_ns', 'p99')],
+    steps.host_ns && ['host time, mean ', of('host_ns', 'mean')],
+    steps.device_ns && ['device time, mean ', of('device_ns', 'mean')],
+  ], '; ')
 }
 
 /** A bar of the step chart: one step, or the longest of several adjacent ones. */
 export interface StepBar {
+  id: number // of the step, or of the longest
   label: string
   steps: number
-  from_ns: number
+  from_ns: number // of all of them, as the next
   to_ns: number
-  host_ns: number
+  step_ns: number | null // null: not in profiles of earlier versions
   device_ns: number | null
 }
 
 export const MAX_BARS = 240
 
-/** Profiles of earlier versions have no time on devices: then from the first event on any to the last. */
-export function stepsQuery(count: number, hasDeviceTime: boolean): string {
+/** Over the catalog's query of summary.step_times. */
+export function stepsQuery(count: number, times: string): string {
   const each = Math.max(1, Math.ceil(count / MAX_BARS))
-  return `SELECT arg_max(number, duration_ns), arg_max(id, duration_ns), count(*), min(least(start_ts, device_start_ts)),
-    max(greatest(end_ts, device_end_ts)), max(duration_ns),
-    max(${hasDeviceTime ? 'device_ns' : 'device_end_ts - device_start_ts'})
-    FROM Step GROUP BY id // ${each} ORDER BY min(id)`
+  return `SELECT arg_max(number, coalesce(step_ns, 0)), arg_max(id, coalesce(step_ns, 0)), count(*), min(from_ts), max(to_ts), max(step_ns),
+    arg_max(device_ns, coalesce(step_ns, 0))
+    FROM (${times}) GROUP BY id // ${each} ORDER BY min(id)`
 }
 
 /** Steps are labeled with the program's numbers where these are unique, else with their ids. */
 export function readSteps(rows: unknown[][]): StepBar[] {
   const isNumbered = new Set(rows.map(([number]) => number)).size === rows.length
-  return rows.map(([number, id, steps, from, to, host, device]) => ({
-    label: String(isNumbered && number !== null ? number : id), steps: Number(steps), from_ns: Number(from), to_ns: Number(to),
-    host_ns: Number(host), device_ns: device === null ? null : Number(device),
+  const time = (ns: unknown) => (ns === null ? null : Number(ns))
+  return rows.map(([number, id, steps, from, to, step, device]) => ({
+    id: Number(id), label: String(isNumbered && number !== null ? number : id), steps: Number(steps), from_ns: Number(from), to_ns: Number(to),
+    step_ns: time(step), device_ns: time(device),
   }))
 }
 

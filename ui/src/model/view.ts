@@ -14,7 +14,13 @@ export interface DiffRoute {
 }
 
 /** The id finds the profile under another name, too. */
-export type Route = { page: 'profiles' } | { page: 'profile'; name: string; id: string } | DiffRoute | RunRoute
+/** What words and figures mean; `at` is an anchor. */
+export interface GlossaryRoute {
+  page: 'glossary'
+  at: string
+}
+
+export type Route = { page: 'profiles' } | GlossaryRoute | { page: 'profile'; name: string; id: string } | DiffRoute | RunRoute
 
 export const TABS = [
   'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
@@ -118,8 +124,21 @@ export function diffPath({ a, b, step }: Omit<DiffRoute, 'page'>, more = new URL
   return `./?${query}`
 }
 
+export function glossaryPath(at: string): string {
+  return `glossary${at && `#${encodeURIComponent(at)}`}`
+}
+
+function decodeAnchor(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ''
+  }
+}
+
 /** The page of a path, which is relative to the UI's. */
-export function readRoute(path: string, query: URLSearchParams): Route {
+export function readRoute(path: string, query: URLSearchParams, hash = ''): Route {
+  if (/^glossary\/?$/.test(path)) return { page: 'glossary', at: decodeAnchor(hash.slice(1)) }
   if (path === '' && query.get('view') === 'diff') return readDiff(query)
   if (path === '' && query.has('run')) return readRun(query)
   const match = /^profile\/([^/]+)\/?$/.exec(path)

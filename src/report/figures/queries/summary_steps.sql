@@ -1,10 +1,14 @@
--- Durations of steps on the host and on devices, and their periods.
-WITH timed AS (
-    SELECT 'host_ns' AS time, duration_ns AS ns
+-- Step times, durations of steps on the host and on devices, and their periods.
+WITH {step_time},
+timed AS (
+    SELECT 'step_ns' AS time, ns
+    FROM step_time
+    UNION ALL
+    SELECT 'host_ns', duration_ns
     FROM Step
     WHERE origin = 'annotated'
     UNION ALL
-    SELECT 'device_ns', coalesce(device_ns, device_end_ts - device_start_ts)
+    SELECT 'device_ns', device_ns
     FROM Step
     WHERE device_event_count > 0
     UNION ALL

@@ -2,5 +2,4 @@
 SELECT *
 FROM Device
 WHERE {on_host column=instance_id}
-QUALIFY kind = first_value(kind) OVER (ORDER BY list_position(['TPU', 'GPU', 'Neuron', 'other', 'CPU'], kind),
-    id)
+QUALIFY {of_one_kind}

@@ -10,8 +10,8 @@ fact AS (
     FROM machine
     WHERE devices > 0
     UNION ALL
-    SELECT 1, 'Steps',
-        printf('%d of %.2f ms (%.2f to %.2f)', step_count, step_ms, least_ms, most_ms) || CASE
+    SELECT 1, 'Step time',
+        printf('%.3f ms, median of %d steps (%.3f to %.3f ms)', step_ms, step_count, least_ms, most_ms) || CASE
             WHEN devices > 1 THEN ', their parts means over the devices that have them'
             ELSE ''
         END

@@ -1,7 +1,7 @@
 -- lane_event: timed events of lanes with the roles of their lane and source, in ps; is_own: the profiler's own,
--- inside it, or the capture's extent.
+-- inside it, or the capture's extent; NULL of profiles of earlier versions, which do not say.
 lane_event AS (
-    SELECT *, end_ps <= profiler_to OR coalesce(type_role = 'capture', false) AS is_own
+    SELECT *, CASE WHEN type_role IS NOT NULL THEN end_ps <= profiler_to OR type_role = 'capture' END AS is_own
     FROM (
         SELECT *,
             coalesce(max(CASE WHEN type_role = 'profiler' THEN end_ps END) OVER (PARTITION BY track_id ORDER BY start_ps,
