@@ -93,7 +93,7 @@ def test_every_column_of_a_tool_has_a_definition(catalog, server):
                 f"{group['id']}.{figure['column']}: a percentage says of what"
     tables = {f"{tool['name']}.{table}" for tool in ask(server, "tools")["tools"] for table in tool["tables"]}
     assert tables <= set(catalog)
-    assert [group for group in catalog if group not in tables and group.split(".")[0] not in ("summary", "table", "device", "chart", "computed")] == ["roofline_model.operations"]
+    assert [group for group in catalog if group not in tables and group.split(".")[0] not in ("summary", "table", "device", "chart", "page", "computed")] == ["roofline_model.operations"]
 
 
 def test_ids_are_unique(catalog):
@@ -140,7 +140,7 @@ def test_lists_of_the_summary_are_what_the_queries_find(part, profile, catalog):
 def test_tools_print_what_the_queries_find(profile, catalog):
     for group in catalog.values():
         tool, _, table = group["id"].partition(".")
-        if tool in ("summary", "table", "device", "chart", "computed", "op_profile"):
+        if tool in ("summary", "table", "device", "chart", "page", "computed", "op_profile"):
             continue
         shown = ask(profile.server, f"profiles/{profile.name}/tools/{tool}?format=json").get(table)
         if shown is None:  # of the text alone, over the same relations

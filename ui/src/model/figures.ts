@@ -49,6 +49,11 @@ export function joinWords(parts: readonly (Words | undefined | false)[], separat
   return joined
 }
 
+/** The key of a row: the values of those of the group's key columns that it has. */
+export function rowKey(keys: readonly string[], row: Readonly<Record<string, unknown>>): FigureKey {
+  return Object.fromEntries(keys.filter((key) => key in row).map((key) => [key, row[key] as FigureKey[string]]))
+}
+
 /** What elements of figures have, for the help and for tests. */
 export function figureAttributes(id: string, key?: FigureKey): Record<string, string> {
   return { 'data-figure': id, ...(key ? { 'data-key': JSON.stringify(key) } : {}) }
