@@ -15,15 +15,15 @@ SCALES = {
     "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "GiB/s": 2**30,
     "FLOP": 1, "kFLOP": 1e3, "MFLOP": 1e6, "GFLOP": 1e9, "TFLOP": 1e12, "PFLOP": 1e15, "flop": 1,
     "FLOP/s": 1, "kFLOP/s": 1e3, "MFLOP/s": 1e6, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15,
-    "%": 0.01, "fraction": 1, "": 1, "FLOP/B": 1, "flop/B": 1, "cycles": 1,
+    "%": 0.01, "fraction": 1, "": 1, "FLOP/B": 1, "flop/B": 1, "cycles": 1, "GHz": 1,
 }
 NUMBER = re.compile(r"^(< )?(-?[\d,]+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: (\S+))?$")
 
 
-def read(text):
-    """The bounds of the values that are shown as this text, in the base unit of its kind."""
+def read(text, queried):
+    """The bounds of the values that are shown as this text, in the base unit of its kind. Without a unit it has that of the query."""
     below, digits, decimals, unit = NUMBER.match(text).groups()
-    scale = SCALES[unit or ""]
+    scale = SCALES[unit or queried]
     value = float(digits.replace(",", ""))
     if below:
         return 0, value * scale
@@ -35,12 +35,12 @@ def read(text):
 
 def fits(text, value, unit, count):
     if value is None:
-        return text == ""
+        return text in ("", "NULL")  # NULL only where tables are shown as they are
     if isinstance(value, (str, bool)) or not NUMBER.match(text):
         return text.replace("µs", "us") == str(value)
     if unit == "" and float(value).is_integer() and re.fullmatch(r"-?[\d,]+", text):
-        return float(text.replace(",", "")) == value  # a count has all its digits
-    low, high = read(text)
+        return int(text.replace(",", "")) == value  # a count has all its digits
+    low, high = read(text, unit)
     found = float(value) * SCALES[unit]
     slack = 1e-9 * abs(found) + 1e-12 + (max(count, 1) if unit == "ns" else 0)  # tables have whole nanoseconds
     return low - slack <= found <= high + slack
@@ -51,6 +51,22 @@ def tables_of(folder):
     for file in pathlib.Path(folder).glob("*.parquet"):
         tables.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
     return tables
+
+
+class Rows:
+    """What a query gave, found by the values of key columns."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.by_keys = {}
+
+    def find(self, key):
+        columns = tuple(key)
+        if columns not in self.by_keys:
+            found = self.by_keys[columns] = {}
+            for row in self.rows:
+                found.setdefault(tuple(row[column] for column in columns), []).append(row)
+        return self.by_keys[columns].get(tuple(key.values()), [])
 
 
 def rows_of(tables, query):
@@ -64,13 +80,13 @@ def differences(profile):
     groups = {}
     for group, query in profile["queries"].items():
         try:
-            groups[group] = rows_of(tables, query)
+            groups[group] = Rows(rows_of(tables, query))
         except duckdb.Error as problem:
-            groups[group] = []
+            groups[group] = Rows([])
             yield f"{profile['name']} {group}: {problem}"
     for figure in profile["figures"]:
         where = f"{profile['name']} {figure['page']}: {figure['group']}.{figure['column']} {figure['key']} {figure['text']!r}"
-        rows = [row for row in groups[figure["group"]] if all(row[key] == value for key, value in figure["key"].items())]
+        rows = groups[figure["group"]].find(figure["key"])
         if len(rows) != 1:
             yield f"{where}: {len(rows)} rows"
         elif not fits(figure["text"], rows[0][figure["column"]], figure["unit"], rows[0].get("count") or 0):

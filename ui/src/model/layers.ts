@@ -30,7 +30,7 @@ export const LAYER_INSTRUCTIONS_SQL = `SELECT layer, engine, count(*) AS count, 
 /** What the tab shows besides columns of FrameworkNode: of each layer with those in it. */
 export const LAYER_FIGURES_SQL = `WITH own AS (${LAYER_INSTRUCTIONS_SQL}),
 up AS (
-  SELECT *, unnest(list_distinct([array_to_string(string_split(layer, '/')[:at], '/') for at in range(1, len(string_split(layer, '/')) + 1)] || ['/'])) AS path FROM own
+  SELECT *, unnest(list_distinct([array_to_string(string_split(layer, '/')[:size], '/') for size in range(1, len(string_split(layer, '/')) + 1)] || ['/'])) AS path FROM own
 ), done AS (
   SELECT path, sum(count) AS instructions, sum(flops) AS flops,
     ${ENGINES.map((engine) => `sum(time_ns) FILTER (engine = '${engine}') AS "${engine}"`).join(', ')}

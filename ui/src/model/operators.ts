@@ -184,10 +184,10 @@ export function groupOperations(operations: readonly Operation[], group: Group):
 }
 
 // The paths of the groups that an operation is in, as groupPaths has them. A slash separates layers where as many brackets were closed as opened.
-const letters = (of: string) => `length(regexp_replace(layer[2:at], '[^${of}]', '', 'g'))`
-const separators = `[at for at in [at for at in range(2, length(layer) + 1) if layer[at] = '/'] if ${letters('(\\[')} = ${letters(')\\]')}]`
+const letters = (of: string) => `length(regexp_replace(layer[2:place], '[^${of}]', '', 'g'))`
+const separators = `[place for place in [place for place in range(2, length(layer) + 1) if layer[place] = '/'] if ${letters('(\\[')} = ${letters(')\\]')}]`
 const PATHS: Record<Exclude<Group, 'operation'>, string> = {
-  layer: `CASE WHEN layer <> '' THEN list_append([layer[:at - 1] for at in ${separators}], layer) ELSE [''] END`,
+  layer: `CASE WHEN layer <> '' THEN list_append([left(layer, place - 1) for place in ${separators}], layer) ELSE [''] END`,
   kind: "[coalesce(kind, '')]",
   module: "[coalesce(module, '')]",
   file: "CASE WHEN file <> '' THEN [path for path in [file, file || ':' || line] if path IS NOT NULL] ELSE [''] END",
