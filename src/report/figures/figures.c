@@ -350,7 +350,8 @@ static void put_figure_text(struct output *out, const struct figure_group *group
     output_format(out, "%s.%s\n  %s", group->id, figure->column, figure->label);
     if (*figure->unit)
         output_format(out, " (%s)", figure->unit);
-    output_format(out, ": %s.\n  = %s\n", figure->text, figure->formula);
+    bool is_sentence = text_ends(text_of(figure->text), TEXT("."));
+    output_format(out, ": %s%s\n  = %s\n", figure->text, is_sentence ? "" : ".", figure->formula);
 }
 
 /* All that begin with the text, at a dot. Tables are found only by their whole name: there are very

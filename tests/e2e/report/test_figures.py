@@ -175,6 +175,7 @@ def test_the_command_prints_definitions_and_queries(kymo, server):
     text = kymo.ok("figures", "summary.devices.busy_share")
     assert text == (
         "summary.devices.busy_share\n  Busy (fraction): Busy time as a share of the capture's duration.\n  = busy_ns / summary.span_ns\n")
+    assert kymo.ok("figures", "table.Step.duration_ns").splitlines()[1].endswith("recorded."), "one full stop"
     assert kymo.ok("figures", "kernel_stats").count("kernel_stats.kernels.") > 8
     query = kymo.ok("figures", "summary.devices", "gpt", "--data-path", server.place)
     assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")

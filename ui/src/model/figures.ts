@@ -69,9 +69,14 @@ export function findFigure(groups: readonly FigureGroup[], id: string): { group:
   return null
 }
 
+/** Meanings of columns end with a full stop, other definitions do not. */
+export function asSentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`
+}
+
 /** "Busy: Busy time as a share of the capture’s duration. = busy_ns / summary.span_ns" */
 export function describeFigure({ label, text, formula, unit }: FigureDefinition): string {
-  const what = `${label}${unit && unit !== 'fraction' ? ` (${unit})` : ''}: ${text}.`
+  const what = `${label}${unit && unit !== 'fraction' ? ` (${unit})` : ''}: ${asSentence(text)}`
   return formula ? `${what}\n= ${formula}` : what
 }
 

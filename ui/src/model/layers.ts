@@ -12,7 +12,7 @@ export interface LayerNode {
   hbm_read: number | null
   hbm_write: number | null
   weights: number | null
-  flops: number | null // null: not recorded of any of its instructions
+  flops: number // of matrix products, which only the Tensor engine does
   instructions: number
   engine_ns: Record<string, number> // by engine, added up
   children: LayerNode[]
@@ -37,7 +37,7 @@ up AS (
   FROM up GROUP BY path
 ), node AS (SELECT node_name, coalesce(${ACTIVE}, end_ts - start_ts) AS active_ns FROM {FrameworkNode})
 SELECT node.*, active_ns / (SELECT max(end_ts) - min(start_ts) FROM SystemProfileEvents) AS share, done.* EXCLUDE (path, instructions, flops),
-  coalesce(instructions, 0) AS instructions, CASE WHEN instructions IS NULL THEN 0 ELSE flops END AS flops
+  coalesce(instructions, 0) AS instructions, coalesce(flops, 0) AS flops
 FROM node LEFT JOIN done ON done.path = node.node_name`
 
 export interface LayerRow {
@@ -67,7 +67,7 @@ function makeNode(row: LayerRow): LayerNode {
   return {
     path: row.node_name, name: lastPart(row.node_name), from_ns: row.start_ts, to_ns: row.end_ts,
     active_ns: row.active_ns ?? row.end_ts - row.start_ts, mfu: row.mfu, hfu: row.hfu,
-    hbm_read: row.hbm_read_bytes, hbm_write: row.hbm_write_bytes, weights: row.load_weight_bytes, flops: null, instructions: 0,
+    hbm_read: row.hbm_read_bytes, hbm_write: row.hbm_write_bytes, weights: row.load_weight_bytes, flops: 0, instructions: 0,
     engine_ns: {}, children: [],
   }
 }
@@ -92,7 +92,7 @@ export function layerTree(rows: readonly LayerRow[], instructions: readonly Laye
       const node = nodes.get(path)
       if (!node) continue
       node.instructions += one.count
-      node.flops = one.flops === null ? node.flops : (node.flops ?? 0) + one.flops
+      node.flops += one.flops ?? 0
       node.engine_ns[one.engine] = (node.engine_ns[one.engine] ?? 0) + one.time_ns
     }
   return top
