@@ -53,6 +53,11 @@ def tables_of(folder):
     return tables
 
 
+def place(values):
+    """In the index of rows: paths are lists."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
+
+
 class Rows:
     """What a query gave, found by the values of key columns."""
 
@@ -65,8 +70,8 @@ class Rows:
         if columns not in self.by_keys:
             found = self.by_keys[columns] = {}
             for row in self.rows:
-                found.setdefault(tuple(row[column] for column in columns), []).append(row)
-        return self.by_keys[columns].get(tuple(key.values()), [])
+                found.setdefault(place(row[column] for column in columns), []).append(row)
+        return self.by_keys[columns].get(place(key.values()), [])
 
 
 def rows_of(tables, query):
