@@ -61,7 +61,8 @@ static void put_definition(struct output *out, const char *id, const struct figu
     output_format(out, "%s\n  %s", id, figure->label);
     if (*figure->unit)
         output_format(out, " (%s)", figure->unit);
-    output_format(out, ": %s.\n  = %s\n", figure->text, figure->formula);
+    bool is_sentence = text_ends(text_of(figure->text), TEXT("."));
+    output_format(out, ": %s%s\n  = %s\n", figure->text, is_sentence ? "" : ".", figure->formula);
 }
 
 /* Whether the id begins with what was asked for, up to a dot. */

@@ -246,6 +246,13 @@ test('the graph leads from an operation to its neighbors and into fusions; the m
   await page.getByRole('button', { name: 'Zoom in' }).click()
   await page.getByRole('button', { name: 'Whole program' }).click()
   await page.getByText(/684 of 684 instructions/).waitFor()
+  // Rows of other analyses name the program by its number.
+  await page.goto(`${server.url}/profile/gpt?tool=hlo_stats`)
+  await grid(page, 'HLO statistics').getByText('loop_add_fusion', { exact: true }).first().click()
+  await details().getByRole('button', { name: 'Graph', exact: true }).click()
+  await search.fill('wrapped_convert.25')
+  await page.getByRole('list', { name: 'Instructions' }).getByRole('button', { name: 'wrapped_convert.25', exact: true }).click()
+  await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
   await done()
 })
 

@@ -15,17 +15,17 @@ SCALES = {
     "B/s": 1, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "GiB/s": 2**30,
     "FLOP": 1, "kFLOP": 1e3, "MFLOP": 1e6, "GFLOP": 1e9, "TFLOP": 1e12, "PFLOP": 1e15, "flop": 1,
     "FLOP/s": 1, "kFLOP/s": 1e3, "MFLOP/s": 1e6, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15,
-    "%": 0.01, "fraction": 1, "": 1, "FLOP/B": 1, "flop/B": 1, "cycles": 1,
+    "%": 0.01, "fraction": 1, "": 1, "FLOP/B": 1, "flop/B": 1, "cycles": 1, "GHz": 1,
 }
 NUMBER = re.compile(r"^(< )?(-?[\d,]+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: (\S+))?$")
 
 
-def read(text):
-    """The bounds of the values that are shown as this text, in the base unit of its kind."""
+def read(text, queried):
+    """The bounds of the values that are shown as this text, in the base unit of its kind. Without a unit it has that of the query."""
     below, digits, decimals, unit = NUMBER.match(text).groups()
     if text == "0 s":
         return 0, 0  # what is nearly nothing has digits
-    scale = SCALES[unit or ""]
+    scale = SCALES[unit or queried]
     value = float(digits.replace(",", ""))
     if below:
         return 0, value * scale
@@ -38,14 +38,14 @@ def read(text):
 def fits(text, value, unit, count):
     text = re.sub(r"^\+(?=\d)", "", text.replace("−", "-"))
     if value is None:
-        return text == ""
+        return text in ("", "NULL")  # NULL only where tables are shown as they are
     if isinstance(value, (str, bool)) or not NUMBER.match(text):
         return text.replace("µs", "us") == str(value)
     if unit == "" and text.endswith(" %"):
         text = text[:-2]  # recorded as a percentage
     if unit == "" and float(value).is_integer() and re.fullmatch(r"-?[\d,]+", text):
-        return float(text.replace(",", "")) == value  # a count has all its digits
-    low, high = read(text)
+        return int(text.replace(",", "")) == value  # a count has all its digits
+    low, high = read(text, unit)
     found = float(value) * SCALES[unit]
     slack = 1e-9 * abs(found) + 1e-12 + (max(count, 1) if unit == "ns" else 0)  # tables have whole nanoseconds
     return low - slack <= found <= high + slack
@@ -59,12 +59,17 @@ def tables_of(folder):
 
 
 def rows_of(tables, query, ids):
-    """The rows of a query by the text of a key: those of some ids alone, where all keys have one."""
-    if ids and None not in ids:
+    """The rows of a query: those of some ids alone, where all keys have one."""
+    if ids and all(isinstance(one, int) for one in ids):
         query = f"FROM ({query}) WHERE id IN ({', '.join(map(str, ids))})"
     tables.execute(query)
     columns = [column[0] for column in tables.description]
     return [dict(zip(columns, row)) for row in tables.fetchall()]
+
+
+def place(values):
+    """In the index of rows: paths are lists."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in values)
 
 
 class Rows:
@@ -79,8 +84,8 @@ class Rows:
         if columns not in self.by_columns:
             found = self.by_columns[columns] = {}
             for row in self.rows:
-                found.setdefault(json.dumps([row[column] for column in columns]), []).append(row)
-        return self.by_columns[columns].get(json.dumps(list(key.values())), [])
+                found.setdefault(place(row[column] for column in columns), []).append(row)
+        return self.by_columns[columns].get(place(key.values()), [])
 
 
 def differences(profile):

@@ -111,6 +111,21 @@ static const char *metric_formula(const char *table, const char *column)
     return "a column of the table";
 }
 
+static const char *table_keys(const char *table)
+{
+    static const struct {
+        const char *table, *keys;
+    } others[] = {
+#define TABLE_KEYS(table_, keys_) {table_, keys_},
+#include "report/figures/table_keys.def"
+#undef TABLE_KEYS
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].table, table) == 0)
+            return others[i].keys;
+    return "id";
+}
+
 static bool is_number(const struct field *field)
 {
     return field->type == FIELD_INT64 || field->type == FIELD_INT32 ||
@@ -128,10 +143,8 @@ static void visit_table(const struct table_schema *table, figure_visitor *visit,
             *array_push(&figures) = (struct figure){
                 table->fields[i].name, table->fields[i].name, table->fields[i].unit,
                 table->fields[i].meaning, metric_formula(table->name, table->fields[i].name)};
-    struct figure_group group = {.id = id,
-                                 .title = table->meaning,
-                                 .sql = sql,
-                                 .keys = strcmp(table->fields[0].name, "id") == 0 ? "id" : "*"};
+    struct figure_group group = {
+        .id = id, .title = table->meaning, .sql = sql, .keys = table_keys(table->name)};
     visit(context, &group, figures.items, figures.count);
     array_free(&figures);
 }

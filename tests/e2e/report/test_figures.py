@@ -178,6 +178,14 @@ def test_tools_print_what_the_queries_find(profile, catalog):
                 assert same(value, queried if queried is None or isinstance(queried, (str, bool)) else float(queried)), (group["id"], column, value, queried)
 
 
+def test_keys_tell_the_rows_of_every_table_apart(profile, catalog):
+    for (table,) in profile.tables.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall():
+        keys = ", ".join(catalog[f"table.{table}"]["keys"])
+        ((rows, distinct),) = profile.tables.execute(
+            f"SELECT (SELECT count(*) FROM {table}), (SELECT count(*) FROM (SELECT DISTINCT {keys or 1} FROM {table}))").fetchall()
+        assert rows == distinct, (table, keys)
+
+
 def test_a_query_of_a_page_of_figures_is_plain_sql(profile):
     """It names no relation: all are part of it."""
     (row,) = profile.rows("summary")
@@ -188,6 +196,7 @@ def test_the_command_prints_definitions_and_queries(kymo, server):
     text = kymo.ok("figures", "summary.devices.busy_share")
     assert text == (
         "summary.devices.busy_share\n  Busy (fraction): Busy time as a share of the capture's duration.\n  = busy_ns / summary.span_ns\n")
+    assert kymo.ok("figures", "table.Step.duration_ns").splitlines()[1].endswith("recorded."), "one full stop"
     assert kymo.ok("figures", "kernel_stats").count("kernel_stats.kernels.") > 8
     query = kymo.ok("figures", "summary.devices", "gpt", "--data-path", server.place)
     assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")

@@ -20,6 +20,11 @@ class Figures {
     return findFigure(this.groups, id)
   }
 
+  /** The columns that tell the rows of a table apart; null if it is not known, or not yet. */
+  keysOf(table: string): string[] | null {
+    return this.groups.find(({ id }) => id === `table.${table}`)?.keys ?? null
+  }
+
   /** Parameters of the server's query of a group, as chosen on a page. */
   setParameters(subject: FigureSubject, group: string, parameters: Record<string, string>): void {
     this.#own.set(group, () => api.getFiguresQuery(subject, group, parameters))

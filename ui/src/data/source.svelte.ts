@@ -4,6 +4,7 @@ import type { EventDetails } from '../model/api'
 import { fieldOf, filesSql, linesSql, ownFrames, stackSql, type FileTime, type Frame, type LineTime } from '../model/source'
 import * as api from './api'
 import { ApiError } from './api'
+import { figures } from './figures.svelte'
 import { toObjects } from './sql.svelte'
 import { schema } from './schema.svelte'
 
@@ -23,6 +24,7 @@ class Sources {
     this.clear()
     this.#profile = profile
     const sql = filesSql(has, hasKernelLines())
+    if (sql) figures.setSql('page.source_files', sql)
     try {
       const files = sql ? toObjects<FileTime>(await api.runSql(profile, sql, MAX_FILES)) : []
       if (this.#profile === profile) this.files = files
@@ -76,6 +78,7 @@ class OpenFile {
   async #loadLines(profile: string, file: string, key: string): Promise<void> {
     const sql = linesSql(has, hasKernelLines(), file)
     if (!sql) return
+    figures.setSql('page.source_lines', sql)
     try {
       const lines = toObjects<LineTime>(await api.runSql(profile, sql, MAX_LINES))
       if (this.#key === key) this.lines = new Map(lines.map((line) => [line.line, line]))

@@ -1,6 +1,7 @@
 // Charts, boxes and exports of device profiles.
 import { expect, test } from 'vitest'
 import { EXPORT_TABLES, exportSql } from './csvExport'
+import { plainText } from './figures'
 import { slowestRank } from './deviceTabs'
 import { layerBars } from './layerChart'
 import { addressAxis, allocationRect, allocationsSql } from './memoryMap'
@@ -52,8 +53,8 @@ test('boxes are around the lanes of their CC-core or queue', () => {
 
 test('the slowest rank is named', () => {
   const row = (rank: number, held_up_ns: number, is_slowest: boolean) => ({ rank, held_up_ns, is_slowest, collective_count: 7, came_last_count: 3 })
-  expect(slowestRank([row(0, 0, false), row(1, 0, false)])).toBe('No rank waited for another.')
-  expect(slowestRank([row(0, 0, false), row(1, 3000, true), row(2, 0, false)])).toBe(
+  expect(plainText(slowestRank([row(0, 0, false), row(1, 0, false)]))).toBe('No rank waited for another.')
+  expect(plainText(slowestRank([row(0, 0, false), row(1, 3000, true), row(2, 0, false)]))).toBe(
     'Rank 1 is the slowest: it arrived last at 3 of 7 collectives, and the others waited 3.000 µs for it, 1.500 µs each on average.')
 })
 

@@ -60,13 +60,13 @@ export interface OpcodeRow {
 /** How much of the time at least one instruction of an opcode runs on an engine: the share, and that time. */
 export function opcodeShare(row: OpcodeRow): Amount {
   const { active_time_percent: share, instruction_count: count } = row
-  const each = formatNs(row.instruction_time_ns / Math.max(1, count))
-  const of = (column: string, text: string) =>
-    figure(`table.OpcodeSummary.${column}`, text, { engine: row.engine, opcode: row.opcode, ...rankKey({ rank: row.rank }) })
+  const key = { engine: row.engine, opcode: row.opcode, ...rankKey({ rank: row.rank }) }
+  const of = (column: string, text: string) => figure(`table.OpcodeSummary.${column}`, text, key)
+  const each = figure('device.opcodes.mean_ns', formatNs(row.instruction_time_ns / Math.max(1, count)), key)
   return {
     name: `${row.opcode} · ${row.engine}`, share,
     value: [of('active_time_percent', formatShare(share)), ' · ', of('active_time_ns', formatNs(row.active_time_ns))],
-    note: count === 1 ? `1 instruction of ${each}` : [of('instruction_count', formatCount(count)), ` instructions, ${each} each on average`],
+    note: [of('instruction_count', formatCount(count)), count === 1 ? ' instruction of ' : ' instructions, ', each, count === 1 ? '' : ' each on average'],
   }
 }
 
@@ -101,13 +101,16 @@ export function flops(metrics: Metrics): Amount[] {
 }
 
 /** What limits the program, by its intensity: a sentence, or none. */
-export function boundBy(metrics: Metrics): string {
+export function boundBy(metrics: Metrics): Words {
   const intensity = number(metrics, 'mm_arithmetic_intensity')
   const ratio = number(metrics, 'peak_flops_bandwidth_ratio')
   if (intensity === null || ratio === null) return ''
   const side = intensity < ratio ? 'below' : 'above'
   const limit = intensity < ratio ? 'memory would be the limit' : 'compute would be the limit'
-  return `${formatNumber(intensity)} operations per byte of HBM, ${side} the hardware’s ${formatNumber(ratio)}: ${limit}.`
+  return [
+    metric(metrics, 'mm_arithmetic_intensity', formatNumber(intensity)), ` operations per byte of HBM, ${side} the hardware’s `,
+    metric(metrics, 'peak_flops_bandwidth_ratio', formatNumber(ratio)), `: ${limit}.`,
+  ]
 }
 
 export interface Slice {
@@ -188,14 +191,17 @@ const SYSTEM: [string, string][] = [
   ['DMA bandwidth', 'dma_ddr_bandwidth'], ['DMA engines', 'num_dma_engines_per_neuroncore'],
 ]
 
-export function systemFacts(metadata: Metrics): [string, string][] {
-  return SYSTEM.flatMap(([label, key]): [string, string][] => {
+export function systemFacts(metadata: Metrics): [string, Words][] {
+  const of = (key: string, text: string) => figure(`table.Metadata.${key}`, text)
+  return SYSTEM.flatMap(([label, key]): [string, Words][] => {
     const value = metadata[key]
     if (value === null || value === undefined || value === '' || (value === 0 && !key.endsWith('_idx'))) return []
     if (typeof value === 'boolean') return value ? [[label, 'yes']] : []
-    if (key.endsWith('bandwidth')) return [[label, `${formatBytes(Number(value))}/s`]]
-    if (key === 'tensor_engine_clock_freq')
-      return [[label, `${String(metadata.tensor_engine_num_rows)} × ${String(metadata.tensor_engine_num_cols)} at ${formatNumber(Number(value))} GHz`]]
-    return [[label, String(value)]]
+    if (key.endsWith('bandwidth')) return [[label, [of(key, `${formatBytes(Number(value))}/s`)]]]
+    if (key === 'tensor_engine_clock_freq') {
+      const [rows, columns] = ['tensor_engine_num_rows', 'tensor_engine_num_cols'].map((size) => of(size, String(metadata[size])))
+      return [[label, [rows!, ' × ', columns!, ' at ', of(key, `${formatNumber(Number(value))} GHz`)]]]
+    }
+    return [[label, typeof value === 'number' ? [of(key, String(value))] : String(value)]]
   })
 }

@@ -1,6 +1,7 @@
 // Tabs of device profiles that are a table each: what they ask for, and their columns by the schema.
-import type { Column, SqlResponse, TableInfo } from './api'
+import type { SqlResponse, TableInfo } from './api'
 import { fieldName } from './details'
+import { figure, type Words } from './figures'
 import { formatCount } from './numbers'
 import type { HasTable } from './sql'
 import { isIdentifier, type CellKind, type TableColumn } from './tables'
@@ -12,11 +13,14 @@ export interface TableView {
   title: string
   table: string // that it needs, and whose schema describes the columns
   sql: string // "{Table}" stands for the rows of the chosen rank
+  joined?: string // table that it has columns of as well
+  keys?: string[] // that tell rows apart, where they are not rows of the table
   isRecord?: boolean // one row, shown as a list of its fields
   sort?: string
   bars?: string[] // columns with bars
   names?: 'tensor' | 'queue' | 'collective' | 'rank' // what a row is about: a click shows it
-  note?: (rows: Record<string, unknown>[]) => string // what the rows tell, in a sentence
+  note?: (rows: Record<string, unknown>[]) => Words // what the rows tell, in a sentence
+  figures?: string // query of the page's own figures; default: `sql`
   empty: string
 }
 
@@ -29,20 +33,26 @@ interface RankRow {
 }
 
 /** The rank that holds up the others. */
-export function slowestRank(rows: readonly RankRow[]): string {
+export function slowestRank(rows: readonly RankRow[]): Words {
   const slowest = rows.find((row) => row.is_slowest)
   if (!slowest) return 'No rank waited for another.'
   const each = slowest.held_up_ns / Math.max(1, rows.length - 1)
-  return `Rank ${slowest.rank} is the slowest: it arrived last at ${formatCount(slowest.came_last_count)} of ${formatCount(slowest.collective_count)} collectives, and the others waited ${formatNs(slowest.held_up_ns)} for it, ${formatNs(each)} each on average.`
+  const of = (id: string, text: string) => figure(id, text, { rank: slowest.rank })
+  return [
+    `Rank ${slowest.rank} is the slowest: it arrived last at `, of('table.RankSummary.came_last_count', formatCount(slowest.came_last_count)), ' of ',
+    of('table.RankSummary.collective_count', formatCount(slowest.collective_count)), ' collectives, and the others waited ',
+    of('table.RankSummary.held_up_ns', formatNs(slowest.held_up_ns)), ' for it, ', of('page.ranks.held_up_each_ns', formatNs(each)), ' each on average.',
+  ]
 }
 
 const VIEWS: Partial<Record<Tab, TableView[]>> = {
   ranks: [
     {
-      key: 'ranks', title: 'Ranks', table: 'RankSummary', names: 'rank', sort: 'held_up_ns', bars: ['held_up_ns', 'waited_ns', 'total_time_ns'],
+      key: 'ranks', title: 'Ranks', table: 'RankSummary', joined: 'Summary', names: 'rank', sort: 'held_up_ns', bars: ['held_up_ns', 'waited_ns', 'total_time_ns'],
       sql: `SELECT r.rank, held_up_ns, waited_ns, came_last_count, collective_count, total_time_ns, neuron_device_idx, neuroncore_idx, is_slowest,
         tensor_engine_active_time_percent, dma_active_time_percent, cc_op_active_time_percent, mfu_estimated_percent
         FROM RankSummary r LEFT JOIN Summary s ON s.rank = r.rank ORDER BY r.rank`,
+      figures: 'SELECT rank, held_up_ns / greatest(1, count(*) OVER () - 1) AS held_up_each_ns FROM RankSummary',
       note: (rows) => slowestRank(rows as unknown as RankRow[]), empty: 'The ranks have nothing in common.',
     },
     {
@@ -65,7 +75,7 @@ const VIEWS: Partial<Record<Tab, TableView[]>> = {
   ],
   queues: [
     {
-      key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
+      key: 'queues', title: 'DMA queues', table: 'DmaQueuesInfo', keys: ['name'], names: 'queue', sort: 'transfer_bytes', bars: ['transfer_bytes', 'transfer_time_ns'],
       sql: `SELECT q.*, coalesce(transfers, 0) AS transfers, t.* EXCLUDE (queue_name, transfers) FROM (SELECT name, any_value(type) AS type,
           min(engine_idx) || '–' || max(engine_idx) AS engine_idx FROM {DmaQueuesInfo} GROUP BY name) q
         LEFT JOIN (SELECT queue_name, count(*) AS transfers, sum(transfer_bytes)::DOUBLE AS transfer_bytes, avg(transfer_bytes) AS average_bytes,
@@ -115,16 +125,18 @@ export function columnKind(name: string, unit: string): CellKind {
   return UNITS[unit] ?? (isIdentifier(name) ? 'id' : (ENDINGS.find(([ending]) => ending.test(name))?.[1] ?? 'number'))
 }
 
-/** Columns of an answer, described by the schema of its table. Columns without any value are left out. */
-export function schemaColumns(response: SqlResponse, known: readonly Column[], bars: readonly string[] = []): TableColumn<unknown[]>[] {
+/** Columns of an answer, described by the schemas of its tables; numbers that no table has are figures of the page. Columns without any
+    value are left out. */
+export function schemaColumns(response: SqlResponse, tables: readonly TableInfo[], { key, bars = [] }: Pick<TableView, 'key' | 'bars'>): TableColumn<unknown[]>[] {
   const columns: TableColumn<unknown[]>[] = []
   response.columns.forEach(({ name, kind }, at) => {
     if (response.rows.length > 0 && response.rows.every((row) => row[at] === null || row[at] === '')) return
-    const schema = known.find((one) => one.name === name)
+    const table = tables.find((one) => one.columns.some((column) => column.name === name))
+    const schema = table?.columns.find((one) => one.name === name)
     columns.push({
       key: name, title: fieldName(name), kind: kind === 'number' ? columnKind(name, schema?.unit ?? '') : 'text', hasBar: bars.includes(name),
       value: (row) => (typeof row[at] === 'object' && row[at] !== null ? JSON.stringify(row[at]) : (row[at] as string | number | boolean | null)),
-      meaning: [name, schema?.meaning].filter(Boolean).join(': '),
+      meaning: [name, schema?.meaning].filter(Boolean).join(': '), figure: kind === 'number' ? `${table ? `table.${table.name}` : `page.${key}`}.${name}` : undefined,
     })
   })
   return columns

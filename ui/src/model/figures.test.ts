@@ -17,6 +17,7 @@ test('an id is that of a group and a column, which both may have dots', () => {
 test('a definition is a sentence and a formula', () => {
   expect(describeFigure(busy)).toBe('Busy: Busy time as a share of the duration.\n= busy_ns / span_ns')
   expect(describeFigure({ ...busy, unit: 'ns', formula: '' })).toBe('Busy (ns): Busy time as a share of the duration.')
+  expect(describeFigure({ ...busy, unit: '', text: 'Its time.', formula: '' })).toBe('Busy: Its time.')
 })
 
 test('the query of a figure selects its column and its row', () => {

@@ -54,6 +54,11 @@ export function joinWords(parts: readonly (Words | undefined | null | false)[], 
   return joined
 }
 
+/** The key of a row: the values of those of the group's key columns that it has. */
+export function rowKey(keys: readonly string[], row: Readonly<Record<string, unknown>>): FigureKey {
+  return Object.fromEntries(keys.filter((key) => key in row).map((key) => [key, row[key] as FigureKey[string]]))
+}
+
 /** What elements of figures have, for the help and for tests. */
 export function figureAttributes(id: string, key?: FigureKey): Record<string, string> {
   return { 'data-figure': id, ...(key ? { 'data-key': JSON.stringify(key) } : {}) }
@@ -79,9 +84,14 @@ export function findFigure(groups: readonly FigureGroup[], id: string): { group:
   return null
 }
 
+/** Meanings of columns end with a full stop, other definitions do not. */
+export function asSentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`
+}
+
 /** "Busy: Busy time as a share of the capture’s duration. = busy_ns / summary.span_ns" */
 export function describeFigure({ label, text, formula, unit }: FigureDefinition): string {
-  const what = `${label}${unit && unit !== 'fraction' ? ` (${unit})` : ''}: ${text}.`
+  const what = `${label}${unit && unit !== 'fraction' ? ` (${unit})` : ''}: ${asSentence(text)}`
   return formula ? `${what}\n= ${formula}` : what
 }
 

@@ -174,12 +174,20 @@ export function firstView(graph: HloGraph, width: number, height: number): Graph
   return { x: root.x, y: root.y + root.height / 2 + 40 - height / 2 / READABLE, scale: READABLE }
 }
 
+// By its label, or the number of its program.
+const isModule = (module: string) => `(m.label = ${sqlText(module)} OR ends_with(m.label, ${sqlText(`(${module})`)}))`
+
 /** Instructions of a module whose names contain a text, those that take most time first. */
 export function instructionQuery(module: string, text: string): string {
   return `SELECT o.name FROM HloOperation o JOIN HloModule m ON m.id = o.module_id
     LEFT JOIN (SELECT operation_id, sum(self_ns) AS ns FROM DeviceOperation GROUP BY operation_id) d ON d.operation_id = o.id
-    WHERE m.label = ${sqlText(module)} AND contains(lower(o.name), ${sqlText(text.toLowerCase())})
+    WHERE ${isModule(module)} AND contains(lower(o.name), ${sqlText(text.toLowerCase())})
     ORDER BY lower(o.name) = ${sqlText(text.toLowerCase())} DESC, d.ns DESC NULLS LAST, o.name LIMIT 12`
+}
+
+/** How many instructions the computations of a module have. */
+export function computationsQuery(module: string): string {
+  return `SELECT computation, count(*) AS instructions FROM HloOperation o JOIN HloModule m ON m.id = o.module_id WHERE ${isModule(module)} GROUP BY computation`
 }
 
 /** The modules that are kept with the profile, those that take most time first. */

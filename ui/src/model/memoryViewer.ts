@@ -31,7 +31,7 @@ interface Document {
 export interface PeakBuffer {
   name: string
   bytes: number
-  padding: number // bytes
+  padding: number | null // bytes; null: not known
   shape: string
   group: string
   opcode: string
@@ -66,7 +66,7 @@ export function readModuleMemory(answer: unknown): ModuleMemory | null {
     outputs: bytes(document.maybeLiveOutMib), permanent: bytes(document.indefiniteBufferAllocationMib), total: bytes(document.totalBufferAllocationMib),
     buffers: (document.maxHeap ?? []).map((one) => ({
       name: one.instructionName ?? one.label ?? '', bytes: bytes(one.logicalBufferSizeMib),
-      padding: one.unpaddedShapeMib === undefined ? 0 : Math.max(0, bytes(one.logicalBufferSizeMib) - bytes(one.unpaddedShapeMib)),
+      padding: one.unpaddedShapeMib === undefined ? null : Math.max(0, bytes(one.logicalBufferSizeMib) - bytes(one.unpaddedShapeMib)),
       shape: one.shapeString ?? '', group: one.groupName ?? '', opcode: one.opCode ?? '', op: one.tfOpName ?? '',
     })),
   }

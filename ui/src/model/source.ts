@@ -1,5 +1,6 @@
 // Source locations of events: stacks, time per file and line, and highlighting of Python.
 import type { EventDetails, EventTable } from './api'
+import type { FigureKey } from './figures'
 import { sqlText, type HasTable } from './sql'
 
 export interface Frame {
@@ -22,6 +23,11 @@ export interface LineTime {
   total_ns: number
   first_id: number
   table: EventTable
+}
+
+/** Its row of linesSql. */
+export function lineKey({ line, kind }: LineTime): FigureKey {
+  return { line, kind }
 }
 
 export function fieldOf(details: EventDetails, name: string): unknown {

@@ -116,13 +116,14 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : (value as Cell)
 }
 
-/** Table columns of a query result, with units and descriptions where the table is known. */
-export function resultColumns(response: SqlResponse, known: readonly Column[] = []): TableColumn<unknown[]>[] {
+/** Table columns of a query result, with units and descriptions where the table is known; its numbers may be figures of a group. */
+export function resultColumns(response: SqlResponse, known: readonly Column[] = [], group?: string): TableColumn<unknown[]>[] {
   return response.columns.map((column, at) => {
     const schema = known.find((one) => one.name === column.name)
     const kind = column.kind !== 'number' ? 'text' : isIdentifier(column.name) ? 'id' : 'number'
     return {
       key: `${at}:${column.name}`, title: column.name, kind, showsNull: true, value: (row) => cellOf(row[at]),
+      figure: group && column.kind === 'number' ? `${group}.${column.name}` : undefined,
       meaning: schema ? `${column.name}: ${schema.meaning}${schema.unit ? ` In ${schema.unit}.` : ''}` : undefined,
     }
   })
@@ -165,5 +166,10 @@ export function pageSql(table: string, columns: readonly Column[], page: Page): 
 }
 
 export function countSql(table: string, columns: readonly Column[], filter: string): string {
-  return `SELECT count(*) FROM ${sqlName(table)}${filterSql(columns, filter)}`
+  return `SELECT count(*) AS rows FROM ${sqlName(table)}${filterSql(columns, filter)}`
+}
+
+/** How many rows each table has. */
+export function tableRowsSql(tables: readonly { name: string }[]): string {
+  return tables.map(({ name }) => `SELECT ${sqlText(name)} AS name, count(*) AS rows FROM ${sqlName(name)}`).join('\nUNION ALL ')
 }

@@ -2,7 +2,7 @@
 // null or an empty list.
 
 import { readCounter } from './counters'
-import { figure, joinWords, type Words } from './figures'
+import { figure, joinWords, type FigureKey, type Words } from './figures'
 import { formatShare } from './numbers'
 import { formatNs, withMicroSign } from './time'
 import type { TimelineData } from './timelineData'
@@ -182,6 +182,7 @@ export function readSteps(rows: unknown[][]): StepBar[] {
 
 export interface Series {
   name: string
+  peak: { id: string; key: FigureKey } // the figure of its highest value
   points: { at: number; value: number | null }[] // at: ns since the start of the profile; null: not known until the next
 }
 
@@ -212,14 +213,16 @@ export const HOST_MEMORY_TRACKS = `SELECT coalesce(t.instance_id, 'host'), min(t
 
 /** Counters as the timeline has them, with its gaps: the largest value of each item. */
 export function counterSeries(names: ReadonlyMap<number, string>, data: TimelineData): Series[] {
-  const all = [...names].map(([track, name]) => ({ name, points: readCounter(data, track).map(({ at, value }) => ({ at: at / 1000, value })) }))
-  return all.filter(({ points }) => points.length > 0).sort((a, b) => highest([b]) - highest([a]))
+  const all = [...names].map(([track, name]) => ({
+    name, peak: { id: 'summary.counters.max', key: { track_id: track } }, points: readCounter(data, track).map(({ at, value }) => ({ at: at / 1000, value })),
+  }))
+  return all.filter(({ points }) => points.some(({ value }) => value !== null)).sort((a, b) => highest([b]) - highest([a]))
 }
 
 export function readSeries(rows: unknown[][], from: number, to: number): Series[] {
   const all = new Map<string, Series>()
   for (const [name, bucket, value] of rows) {
-    const series = all.get(String(name)) ?? { name: String(name), points: [] }
+    const series = all.get(String(name)) ?? { name: String(name), peak: { id: 'summary.memory.peak_bytes', key: { allocator: String(name) } }, points: [] }
     series.points.push({ at: from + ((Number(bucket) + 0.5) * (to - from)) / BUCKETS, value: Number(value) })
     all.set(series.name, series)
   }

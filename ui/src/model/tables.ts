@@ -14,7 +14,7 @@ export interface TableColumn<Row> {
   kind: CellKind
   value: (row: Row) => Cell
   meaning?: string
-  figure?: string // its id in the catalog of figures
+  figure?: string | ((row: Row) => string | undefined) // its id in the catalog of figures
   exact?: (row: Row) => string // for the tooltip; default: all digits of the value
   isWide?: boolean // takes the space that is left, in place of the first column
   hasBar?: boolean // draws a bar relative to the column's maximum
@@ -73,6 +73,18 @@ export function formatCell(value: Cell, kind: CellKind): string {
     default:
       return formatNumber(value)
   }
+}
+
+/** The figure that a cell is. */
+export function cellFigure<Row>({ figure }: TableColumn<Row>, row: Row): string | undefined {
+  return typeof figure === 'function' ? figure(row) : figure
+}
+
+/** The cells of a row, one below the other. */
+export function cellFields<Row>(columns: readonly TableColumn<Row>[], row: Row) {
+  return columns.map((column) => ({
+    title: column.title, meaning: column.meaning, text: formatCell(column.value(row), column.kind), figure: cellFigure(column, row),
+  }))
 }
 
 const UNITS: Partial<Record<CellKind, string>> = { s: 's', ns: 'ns', ps: 'ps', time: 'ps', bytes: 'B', rate: 'B/s', percent: '%', flopRate: 'FLOP/s', GHz: 'GHz' }
