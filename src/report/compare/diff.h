@@ -49,6 +49,13 @@ struct diff;
 struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b);
 void diff_free(struct diff *diff);
 
+/* Puts the query of a group of figures, "diff" or "diff.…", over the tables of both profiles: those
+ * of A are in the schema a, those of B in b. False if the group has none, or of runs. Which names
+ * are alike, which no query tells, is a part of it. */
+bool diff_put_query(const struct diff *diff, struct text group, struct output *sql);
+/* Whether a group has a query. */
+bool diff_has_query(struct text group);
+
 /* How the step time changed. */
 enum diff_verdict {
     DIFF_UNKNOWN, /* too few steps, or none */

@@ -27,8 +27,8 @@ bool read_rows(struct reading *reading, const char *sql, take_row *take, enum di
     struct sql_result *result = NULL;
     size_t rows = 1;
     output_memory(&query);
-    if (reading->present)
-        relations_put(&query, reading->present, &(struct relation_options){0}, sql);
+    if (reading->side->present)
+        relations_put(&query, reading->side->present, &(struct relation_options){0}, sql);
     else
         definitions_put(&query, &reading->definitions, sql);
     output_char(&query, '\0');
@@ -144,7 +144,6 @@ struct reading reading_begin(const char *name, struct sql_connection *connection
 
 bool reading_end(struct reading *reading, bool ok, struct diff_side **side)
 {
-    present_free(reading->present);
     output_discard(&reading->definitions);
     idmap_free(&reading->steps);
     if (ok)
@@ -165,6 +164,7 @@ void diff_side_free(struct diff_side *side)
     array_free(&side->steps);
     intern_free(&side->keys);
     arena_free(&side->texts);
+    present_free(side->present);
     mem_free(side->name);
     mem_free(side->device_name);
     mem_free(side);

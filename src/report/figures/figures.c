@@ -24,6 +24,8 @@ static const struct entry {
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .sql = figures_sql_##query_}, {0}},
 #define PAGE_GROUP(id_, keys_, title_)                                                             \
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_}, {0}},
+#define DIFF_GROUP(id_, keys_, title_)                                                             \
+    {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .is_of_two = true}, {0}},
 #define TOOL_GROUP(tool_, table_, keys_, title_)                                                   \
     {ENTRY_GROUP,                                                                                  \
      {.id = tool_ "." table_, .keys = keys_, .title = title_, .tool = tool_, .table = table_},     \
@@ -152,7 +154,7 @@ static void find_query(void *context, const struct figure_group *group,
         return;
     const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
     const char *sql = tool ? tool_table_query(tool, group->table) : group->sql;
-    search->found = sql ? FIGURE_QUERY : FIGURE_NO_QUERY;
+    search->found = sql ? FIGURE_QUERY : group->is_of_two ? FIGURE_OF_TWO : FIGURE_NO_QUERY;
     search->is_of_tool = tool != NULL;
     if (sql)
         output_text(search->sql, sql);
@@ -294,7 +296,12 @@ static const char page_head[] =
     "`kymo figures ID` prints the same, `kymo figures ID PROFILE` the query for that profile, "
     "which "
     "any DuckDB runs over its\n"
-    "Parquet files. Values that were not recorded are blank (null in JSON), never 0. Columns of "
+    "Parquet files. Figures of two profiles compared, `diff`, have a query over both, whose tables "
+    "are in the schemas `a`\n"
+    "and `b` (`CREATE SCHEMA a; CREATE VIEW a.Step AS FROM 'before/Step.parquet'`, …): `kymo "
+    "figures "
+    "diff.kernels A B` prints it. Values that were not recorded are blank (null in JSON), never 0. "
+    "Columns of "
     "tables, `table.TABLE.COLUMN`,\n"
     "are listed by `kymo --show-profile-schema`.\n";
 

@@ -25,6 +25,7 @@ struct figure_group {
     const char *keys; /* columns that tell rows apart, with commas; "" where there is one row */
     const char *sql;  /* NULL: that of a tool's table, or the page that shows it has it */
     const char *tool, *table;
+    bool is_of_two; /* profiles or runs compared: see report/compare/diff.h for its query */
 };
 
 /* Groups with their figures, those of the tables of a profile last. */
@@ -35,6 +36,7 @@ void figures_visit(figure_visitor *visit, void *context);
 enum figure_query {
     FIGURE_NO_GROUP, /* there is no such group */
     FIGURE_NO_QUERY, /* its query depends on what was chosen on its page */
+    FIGURE_OF_TWO,   /* its query is over two profiles: diff_put_query gives it */
     FIGURE_QUERY,
 };
 enum figure_query figures_find_query(struct text group);
