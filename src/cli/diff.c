@@ -158,6 +158,7 @@ static int diff(int count, char **arguments)
     return on_diff(&(struct diff_of_two){.places = {operands[0], operands[1]},
                                          .data_path = call.data_path,
                                          .jobs = call.jobs,
+                                         .kinds = DIFF_ALL_KINDS,
                                          .run = write_and_judge,
                                          .context = &call});
 }

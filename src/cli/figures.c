@@ -78,13 +78,13 @@ static int write_diff_query(const void *context, const struct diff *diff)
 }
 
 /* Whether a group has a query over as many profiles as are given. */
-static bool has_query(const char *id, size_t profiles)
+static bool has_query(const char *id, size_t profiles, unsigned *kinds)
 {
     enum figure_query found = figures_find_query(text_of(id));
     bool is_of_two = found == FIGURE_OF_TWO;
     if (is_of_two && profiles == 1)
         fprintf(stderr, "%s figures: %s compares two profiles, name both\n", program_name(), id);
-    else if (is_of_two && !diff_has_query(text_of(id)))
+    else if (is_of_two && !diff_has_query(text_of(id), kinds))
         fprintf(stderr, "%s figures: %s is of two runs, which have no query over tables\n",
                 program_name(), id);
     else if (is_of_two)
@@ -115,13 +115,15 @@ static int figures(int count, char **arguments)
                               arguments, operands, 3, &operand_count);
     if (result != EXIT_DONE)
         return result;
-    if (operand_count > 1 && !has_query(operands[0], operand_count - 1))
+    unsigned kinds = 0;
+    if (operand_count > 1 && !has_query(operands[0], operand_count - 1, &kinds))
         return EXIT_USAGE;
     if (operand_count == 3)
         return on_diff(&(struct diff_of_two){
             .places = {operands[1], operands[2]},
             .data_path = call.data_path,
             .jobs = call.jobs,
+            .kinds = kinds,
             .run = write_diff_query,
             .context = &(struct diff_query){.id = operands[0], .file = call.file}});
     if (operand_count == 2)

@@ -7,6 +7,7 @@
 /* One side of a comparison: a profile, a capture, or a run of a dataset. */
 struct compared {
     const char *place;
+    unsigned kinds;
     char *dataset, *run; /* NULL: not a run */
     struct diff_side *side;
 };
@@ -16,7 +17,7 @@ static bool read_profile(void *context, struct sql_connection *connection, const
 {
     struct compared *one = context;
     (void)directory;
-    return diff_read_profile(&one->side, one->place, connection, err);
+    return diff_read_profile(&one->side, one->place, connection, one->kinds, err);
 }
 
 static bool read_run(void *context, struct fleet_analysis *analysis, struct error *err)
@@ -77,7 +78,8 @@ static bool find_runs(struct compared compared[static 2])
 
 int on_diff(const struct diff_of_two *call)
 {
-    struct compared compared[2] = {{.place = call->places[0]}, {.place = call->places[1]}};
+    struct compared compared[2] = {{.place = call->places[0], .kinds = call->kinds},
+                                   {.place = call->places[1], .kinds = call->kinds}};
     int result = find_runs(compared) ? EXIT_DONE : EXIT_FAILED;
     for (size_t i = 0; i < 2 && result == EXIT_DONE; i++)
         result = read_side(call, &compared[i]);

@@ -11,6 +11,7 @@ struct diff_of_two {
     const char *places[2];
     const char *data_path;
     unsigned long jobs;
+    unsigned kinds;                                           /* of rows that are read */
     int (*run)(const void *context, const struct diff *diff); /* returns the exit code */
     const void *context;
 };

@@ -1,5 +1,5 @@
 """Compares figures as pages show them with what plain DuckDB finds by their queries. Reads JSON on standard input: a list of profiles, each
-with its `folder`, the `queries` of groups and the `figures` that were read; prints what differs, a line each."""
+with its `folder` (of two compared, one for each schema), the `queries` of groups and the `figures` that were read; prints what differs, a line each."""
 
 import json
 import pathlib
@@ -36,7 +36,10 @@ def read(text):
 def fits(text, value, unit, count):
     if value is None:
         return text == ""
-    if isinstance(value, (str, bool)) or not NUMBER.match(text):
+    if isinstance(value, str):
+        return text.replace("µs", "us") == value
+    text = text.lstrip("+×").replace("−", "-")
+    if isinstance(value, bool) or not NUMBER.match(text):
         return text.replace("µs", "us") == str(value)
     if unit == "" and float(value).is_integer() and re.fullmatch(r"-?[\d,]+", text):
         return float(text.replace(",", "")) == value  # a count has all its digits
@@ -48,8 +51,10 @@ def fits(text, value, unit, count):
 
 def tables_of(folder):
     tables = duckdb.connect()
-    for file in pathlib.Path(folder).glob("*.parquet"):
-        tables.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
+    for schema, path in (folder if isinstance(folder, dict) else {"main": folder}).items():
+        tables.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        for file in pathlib.Path(path).glob("*.parquet"):
+            tables.execute(f"CREATE VIEW {schema}.{file.stem} AS SELECT * FROM '{file}'")
     return tables
 
 

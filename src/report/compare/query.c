@@ -47,10 +47,9 @@ static const char *find_group(struct text id, unsigned *kinds)
     return NULL;
 }
 
-bool diff_has_query(struct text group)
+bool diff_has_query(struct text group, unsigned *kinds)
 {
-    unsigned kinds;
-    return find_group(group, &kinds) != NULL;
+    return find_group(group, kinds) != NULL;
 }
 
 static const char *const letters[SIDES] = {"a", "b"};
@@ -145,6 +144,7 @@ bool diff_put_query(const struct diff *diff, struct text group, struct output *s
     }
     if (kinds)
         put_alike(&definitions, diff, kinds);
+    output_text(sql, "-- Tables of A are in the schema a, those of B in the schema b.\n");
     definitions_put(sql, &definitions, query);
     output_discard(&definitions);
     return true;

@@ -89,11 +89,12 @@ const struct side_query profile_queries[] = {
 const size_t profile_query_count = sizeof profile_queries / sizeof *profile_queries;
 
 bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,
-                       struct error *err)
+                       unsigned kinds, struct error *err)
 {
     struct reading reading = reading_begin(name, connection);
-    bool ok = present_find(&reading.side->present, connection, err) &&
-              read_queries(&reading, profile_queries, profile_query_count, err);
+    bool ok =
+        present_find(&reading.side->present, connection, err) &&
+        read_queries(&reading, profile_queries, profile_query_count, kinds | 1u << DIFF_STEPS, err);
     if (ok) {
         number_steps(reading.side);
         leave_out_warmup(reading.side);

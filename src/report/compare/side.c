@@ -101,10 +101,11 @@ void add_step_row(struct diff_side *side, const char *name, uint32_t step, doubl
 }
 
 bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
-                  struct error *err)
+                  unsigned kinds, struct error *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
+        if ((kinds >> queries[i].kind & 1) &&
+            !read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
             return false;
     return true;
 }

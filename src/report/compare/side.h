@@ -89,7 +89,7 @@ struct side_query {
 extern const struct side_query profile_queries[];
 extern const size_t profile_query_count;
 bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
-                  struct error *err);
+                  unsigned kinds, struct error *err);
 /* Takes columns name, layer, shape, step, count, amount, inclusive, is_communication. */
 take_row take_value;
 double number_of(struct text value);

@@ -30,6 +30,11 @@ class Figures {
     this.#own.set(group, () => Promise.resolve(sql))
   }
 
+  /** A group that is not of one profile: who knows its query. */
+  setAsked(group: string, ask: () => Promise<string>): void {
+    this.#own.set(group, ask)
+  }
+
   /** A page's own query of a group: one over the query of another. */
   setQuery(profile: string, group: string, base: string, over: (query: string) => string): void {
     this.#own.set(group, async () => over(await this.query(profile, base)))
