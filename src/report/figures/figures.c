@@ -5,6 +5,7 @@
 #include "report/figures/figures.h"
 
 #include "report/figures/embedded_queries.h"
+#include "report/nsight/stats.h"
 #include "report/relations/relations.h"
 #include "report/xprof/tools.h"
 #include "store/tables/store.h"
@@ -24,6 +25,8 @@ static const struct entry {
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .sql = figures_sql_##query_}, {0}},
 #define PAGE_GROUP(id_, keys_, title_)                                                             \
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_}, {0}},
+#define STATS_GROUP(report_, keys_)                                                                \
+    {ENTRY_GROUP, {.id = "stats." report_, .keys = keys_, .report = report_}, {0}},
 #define DIFF_GROUP(id_, keys_, title_)                                                             \
     {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .is_of_two = true}, {0}},
 #define TOOL_GROUP(tool_, table_, keys_, title_)                                                   \
@@ -80,9 +83,16 @@ static void visit_entries(figure_visitor *visit, void *context)
         figure_list figures = {0};
         for (size_t at = i + 1; at < ENTRY_COUNT && entries[at].kind == ENTRY_FIGURE; at++)
             *array_push(&figures) = entries[at].figure;
-        if (entries[i].group.tool)
-            add_tool_columns(&entries[i].group, &figures);
-        visit(context, &entries[i].group, figures.items, figures.count);
+        struct figure_group group = entries[i].group;
+        struct report_choice choice;
+        char title[256];
+        if (group.tool)
+            add_tool_columns(&group, &figures);
+        if (group.report && report_find(&choice, group.report)) {
+            snprintf(title, sizeof title, "%s: %s.", choice.report->title, choice.report->about);
+            group.title = title;
+        }
+        visit(context, &group, figures.items, figures.count);
         array_free(&figures);
     }
 }
@@ -142,7 +152,7 @@ struct query_search {
     struct text id;
     struct output *sql; /* of the group */
     enum figure_query found;
-    bool is_of_tool; /* over relations, not over tables alone */
+    bool is_over_relations; /* not over tables alone */
 };
 
 static void find_query(void *context, const struct figure_group *group,
@@ -153,29 +163,34 @@ static void find_query(void *context, const struct figure_group *group,
     if (!text_equal(search->id, text_of(group->id)))
         return;
     const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
+    struct report_choice choice;
     const char *sql = tool ? tool_table_query(tool, group->table) : group->sql;
+    bool is_report = group->report && report_find(&choice, group->report);
+    if (is_report)
+        sql = choice.report->sql;
     search->found = sql ? FIGURE_QUERY : group->is_of_two ? FIGURE_OF_TWO : FIGURE_NO_QUERY;
-    search->is_of_tool = tool != NULL;
+    search->is_over_relations = tool || is_report;
     if (sql)
         output_text(search->sql, sql);
 }
 
 /* The query over relations is put into `sql`, with a 0 behind it. */
-static enum figure_query search_query(struct text group, struct output *sql, bool *is_of_tool)
+static enum figure_query search_query(struct text group, struct output *sql,
+                                      bool *is_over_relations)
 {
     struct query_search search = {.id = group, .sql = sql};
     output_memory(sql);
     figures_visit(find_query, &search);
     output_char(sql, '\0');
-    *is_of_tool = search.is_of_tool;
+    *is_over_relations = search.is_over_relations;
     return search.found;
 }
 
 enum figure_query figures_find_query(struct text group)
 {
     struct output query;
-    bool is_of_tool;
-    enum figure_query found = search_query(group, &query, &is_of_tool);
+    bool is_over_relations;
+    enum figure_query found = search_query(group, &query, &is_over_relations);
     output_discard(&query);
     return found;
 }
@@ -217,13 +232,13 @@ bool figures_put_query(struct output *sql, struct text group, figure_parameter *
 {
     struct output query, filled;
     struct present_tables *present = NULL;
-    bool is_of_tool;
-    search_query(group, &query, &is_of_tool);
+    bool is_over_relations;
+    search_query(group, &query, &is_over_relations);
     output_memory(&filled);
-    if (!is_of_tool)
+    if (!is_over_relations)
         fill_parameters(&filled, query.data, parameter, context);
     bool ok = present_find(&present, connection, err);
-    if (ok && is_of_tool)
+    if (ok && is_over_relations)
         relations_put(sql, present,
                       &(struct relation_options){.group_by = parameter(context, "group_by")},
                       query.data);

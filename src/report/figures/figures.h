@@ -4,8 +4,9 @@
  * query gives, one row for each thing they are about, are a group. The id of a figure is that of
  * its group, a dot, and the column of the query: `summary.devices.busy_share`.
  *
- * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the metrics of a
- * device profile (`device.metrics`), and the tables of a profile themselves (`table.Step`).
+ * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the reports of
+ * kymo stats (`stats.cuda_gpu_kern_sum`), the metrics of a device profile (`device.metrics`), and
+ * the tables of a profile themselves (`table.Step`).
  */
 #ifndef KYMO_REPORT_FIGURES_FIGURES_H
 #define KYMO_REPORT_FIGURES_FIGURES_H
@@ -23,9 +24,11 @@ struct figure {
 struct figure_group {
     const char *id, *title;
     const char *keys; /* columns that tell rows apart, with commas; "" where there is one row */
-    const char *sql;  /* NULL: that of a tool's table, or the page that shows it has it */
+    const char
+        *sql; /* NULL: that of a tool's table or of a report, or the page that shows it has it */
     const char *tool, *table;
-    bool is_of_two; /* profiles or runs compared: see report/compare/diff.h for its query */
+    const char *report; /* of kymo stats */
+    bool is_of_two;     /* profiles or runs compared: see report/compare/diff.h for its query */
 };
 
 /* Groups with their figures, those of the tables of a profile last. */
