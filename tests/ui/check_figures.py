@@ -82,6 +82,7 @@ def differences(profile):
             yield f"{where}: the query gives {rows[0][figure['column']]} {figure['unit']}"
 
 
-for profile in json.load(sys.stdin):
-    for difference in differences(profile):
-        print(difference)
+if __name__ == "__main__":
+    for profile in json.load(sys.stdin):
+        for difference in differences(profile):
+            print(difference)

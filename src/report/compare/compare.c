@@ -182,10 +182,12 @@ static struct diff_row compare_group(struct diff *diff, const struct match_group
         compare_steps(diff, group, &row);
     else if (diff->is_per_step && row.kind != DIFF_MEMORY)
         row.significance = OUTSIDE_STEPS;
-    row.adjusted_p = row.p;
     row.difference = row.of[SIDE_B].amount - row.of[SIDE_A].amount;
-    if (row.kind == DIFF_STEPS && group->match == MATCH_NONE)
-        row.difference = NAN; /* a part that only one profile knows of its steps */
+    if (row.kind == DIFF_STEPS && group->match == MATCH_NONE) {
+        row.difference = row.p = NAN; /* a part that only one profile knows of its steps */
+        row.significance = NOT_TESTED;
+    }
+    row.adjusted_p = row.p;
     row.ratio = row.of[SIDE_A].amount > 0 ? row.of[SIDE_B].amount / row.of[SIDE_A].amount : NAN;
     if (is_excess(row.kind))
         row.ratio = 1 + row.difference / diff->sides[SIDE_A]->own_ns;

@@ -70,7 +70,7 @@ class Profile:
 
 def same(shown, queried, slack=0.0):
     """Equal but for the order of additions, and for what times of whole nanoseconds cannot tell."""
-    if isinstance(shown, (str, bool)) or shown is None or queried is None:
+    if isinstance(shown, (str, bool, list)) or shown is None or queried is None:
         return shown == queried or (isinstance(shown, bool) and shown is queried)
     return math.isclose(shown, queried, rel_tol=1e-9, abs_tol=slack)
 
@@ -93,7 +93,8 @@ def test_every_column_of_a_tool_has_a_definition(catalog, server):
                 f"{group['id']}.{figure['column']}: a percentage says of what"
     tables = {f"{tool['name']}.{table}" for tool in ask(server, "tools")["tools"] for table in tool["tables"]}
     assert tables <= set(catalog)
-    assert [group for group in catalog if group not in tables and group.split(".")[0] not in ("summary", "table", "device", "chart", "computed")] == ["roofline_model.operations"]
+    assert [group for group in catalog if group not in tables and group.split(".")[0] not in ("summary", "table", "device", "chart", "computed", "stats", "diff")] == \
+        ["roofline_model.operations"]
 
 
 def test_ids_are_unique(catalog):
@@ -140,7 +141,7 @@ def test_lists_of_the_summary_are_what_the_queries_find(part, profile, catalog):
 def test_tools_print_what_the_queries_find(profile, catalog):
     for group in catalog.values():
         tool, _, table = group["id"].partition(".")
-        if tool in ("summary", "table", "device", "chart", "computed", "op_profile"):
+        if tool in ("summary", "table", "device", "chart", "computed", "stats", "diff"):
             continue
         shown = ask(profile.server, f"profiles/{profile.name}/tools/{tool}?format=json").get(table)
         if shown is None:  # of the text alone, over the same relations
@@ -154,7 +155,7 @@ def test_tools_print_what_the_queries_find(profile, catalog):
         for record, row in zip(shown, rows):
             for column, value in record.items():
                 queried = row[column]
-                assert same(value, queried if queried is None or isinstance(queried, (str, bool)) else float(queried)), (group["id"], column, value, queried)
+                assert same(value, queried if queried is None or isinstance(queried, (str, bool, list)) else float(queried)), (group["id"], column, value, queried)
 
 
 def test_a_query_of_a_page_of_figures_is_plain_sql(profile):
