@@ -311,13 +311,13 @@ static const char page_head[] =
     "`kymo figures ID` prints the same, `kymo figures ID PROFILE` the query for that profile, "
     "which "
     "any DuckDB runs over its\n"
-    "Parquet files. Figures of two profiles compared, `diff`, have a query over both, whose tables "
-    "are in the schemas `a`\n"
-    "and `b` (`CREATE SCHEMA a; CREATE VIEW a.Step AS FROM 'before/Step.parquet'`, …): `kymo "
-    "figures "
-    "diff.kernels A B` prints it. Values that were not recorded are blank (null in JSON), never 0. "
-    "Columns of "
-    "tables, `table.TABLE.COLUMN`,\n"
+    "Parquet files. Figures of two profiles compared, `diff`, have a query over both, with the "
+    "tables of A in the schema `a`\n"
+    "and those of B in `b` (`CREATE SCHEMA a; CREATE VIEW a.Step AS FROM 'before/Step.parquet'`, "
+    "…):\n"
+    "`kymo figures diff.kernels A B` prints it. Values that were not recorded are blank (null in "
+    "JSON), never 0. Columns of\n"
+    "tables, `table.TABLE.COLUMN`, "
     "are listed by `kymo --show-profile-schema`.\n";
 
 static bool is_table(const struct figure_group *group)
