@@ -63,6 +63,7 @@ def query_of(kymo, place):
         assert answer.status == 200, (path, answer.body)
         return json.loads(answer.body)["query"]
 
+    ask.server = server
     yield ask
     server.stop()
 
@@ -80,6 +81,7 @@ class Profile:
     def __init__(self, kymo, place, name, query_of):
         self.kymo, self.place, self.name = kymo, place, name
         self.query = lambda group: query_of(f"profiles/{name}/figures/{group}")
+        self.server = query_of.server
         self.tables = tables_of(folder(place, name))
 
     def ok(self, command, *arguments):
@@ -214,6 +216,35 @@ def test_op_profile_for_people_is_what_the_query_finds(profile):
         check((path, "time"), cells[4], row["time_ns"], "ns")
         checked += 1
     assert checked > 2
+
+
+def is_shown_by(cells, values):
+    """Whether a column of a table for people shows these values, in the unit of the query or a thousandth of it."""
+    return any(all(fits(cell, None if value is None else float(value) * scale, "", 0) for cell, value in zip(cells, values)) for scale in (1, 1e-3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["gpt", "torch", "tpu"], indirect=True)
+def test_tables_of_tools_for_people_show_what_the_queries_find(profile):
+    """Each column of numbers is one of the query's; what is not known is blank."""
+    checked = 0
+    tools = profile.server.get("tools")["tools"]
+    for tool, part in [(tool["name"], part) for tool in tools for part in tool["tables"] if tool["name"] not in ("op_profile", "graph_viewer")]:
+        answer = profile.server.ask("GET", f"profiles/{profile.name}/tools/{tool}?table={part}&format=text&limit=8")
+        lines = [line for line in answer.body.decode().split("\n")[1:] if line and not re.match(r"[\d,]+ rows?", line)]
+        found = profile.rows(f"{tool}.{part}") if answer.status == 200 and len(lines) > 1 else []
+        if not found:
+            continue
+        shown = table(lines)
+        numbers = [column for column in found[0] if any(not is_text(row[column]) for row in found) and all(row[column] is None or not is_text(row[column]) for row in found)]
+        for column in shown[0]:
+            cells = [line[column] for line in shown]
+            if any(re.search(r"[^-\d,. ]", cell) for cell in cells) or not any(cells):
+                continue
+            texts = [[row[name] for row in found[:len(cells)]] for name in found[0] if name not in numbers]
+            assert cells in texts or any(is_shown_by(cells, [row[number] for row in found[:len(cells)]]) for number in numbers), (tool, column, cells)
+            checked += 1
+    assert checked > 6
 
 
 class Pair:
