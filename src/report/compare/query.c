@@ -63,7 +63,7 @@ static void put_definition(struct output *sql, const struct diff_side *side, enu
                            const char *name, const char *query)
 {
     output_format(sql, "%s_%s AS (\n", letters[letter], name);
-    put_relations(sql, side, query);
+    tables_put(sql, side->present, query);
     output_text(sql, "\n),\n");
 }
 
