@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+import scipy.stats  # that JAX needs
 
 from conftest import DATA, ROOT
 from server import Server
@@ -42,7 +43,7 @@ TITLES = {
     "steps": "Steps", "operators": "Operators, time on the device", "families": "Families of kernels", "kernels": "Kernels", "collectives": "Collectives",
     "copies": "Copies", "host": "Host, time of each operator and call itself", "memory": "Memory",
 }
-PAIRS = [("gpt", "torch"), ("torch", "torch-gpt"), ("cpu", "gpt"), ("tpu", "amd")]
+PAIRS = [("gpt", "torch"), ("gpt", "gpt"), ("torch", "torch-gpt"), ("cpu", "gpt"), ("tpu", "amd")]
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +290,20 @@ def check_parts(pair, document):
             assert part.get(column) == (None if expected is None else pytest.approx(float(expected), rel=1e-9, abs=1e-3)), (part["name"], column)
 
 
+def check_tests(pair, document):
+    """p-values, which no query gives, are SciPy's for the values that one gives."""
+    values = {}
+    for row in pair.rows("diff.values.kernels"):
+        values.setdefault(tuple(row[key] for key in ("name", "layer", "shape", "matched")), {"a": [], "b": []})[row["side"]].append(row["value"])
+    for row in (row for row in document["rows"] if row["kind"] == "kernels" and row["p_value"] is not None):
+        sample = values[tuple(row[key] for key in ("name", "layer", "shape", "matched"))]
+        expected = scipy.stats.mannwhitneyu(sample["a"], sample["b"], method="asymptotic") if document["test"].startswith("Mann") else \
+            scipy.stats.ttest_ind(sample["a"], sample["b"], equal_var=False)
+        assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-12), row["name"]
+
+
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Precision loss")  # of values that hardly vary
 @pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_a_comparison_is_what_the_queries_over_both_profiles_find(names, kymo, place, query_of):
     pair = Pair(kymo, place, query_of, *names)
@@ -305,6 +319,7 @@ def test_a_comparison_is_what_the_queries_over_both_profiles_find(names, kymo, p
     steps = [(row["side"], row["position"], row["step_ns"]) for row in pair.rows("diff.step_times")]
     assert steps == [(side, at, pytest.approx(step["duration_ns"])) for side in "ab" for at, step in enumerate(document[side]["steps"])]
     printed = {title.split(" (")[0]: lines for title, lines in sections(text).items()}
+    check_tests(pair, document)
     for kind in TITLES:
         found = {tuple(row[key] for key in ("name", "layer", "shape", "matched")): row for row in pair.rows(f"diff.{kind}")}
         shown = [row for row in document["rows"] if row["kind"] == kind]
