@@ -2,7 +2,7 @@
  * kymo figures: what figures mean, and the queries that give them.
  */
 #include "report/figures/figures.h"
-#include "cli/cli.h"
+#include "cli/on_diff.h"
 #include "report/fleet/fleet.h"
 #include "report/xprof/tools.h"
 
@@ -26,8 +26,10 @@ const struct command command_figures = {
         "profile is printed: plain SQL, which kymo sql or any DuckDB runs over the profile's "
         "Parquet files. PROFILE is a name in the workspace, a directory of Parquet files, or a "
         "capture that kymo view reads; for figures of runs of many ranks it is DATASET/RUN, or "
-        "DATASET if it has one run. In the web UI, hover over a figure, or press ? there.",
-    .usage = "[options] [ID [PROFILE|PATH|DATASET/RUN]]",
+        "DATASET if it has one run. Figures of two profiles compared, diff, need both, A and B; "
+        "their query is over the tables of A in the schema a and those of B in the schema b. In "
+        "the web UI, hover over a figure, or press ? there.",
+    .usage = "[options] [ID [PROFILE|PATH|DATASET/RUN [PROFILE|PATH]]]",
     .examples =
         (const char *const[]){
             "summary.devices.busy_share",
@@ -35,6 +37,7 @@ const struct command command_figures = {
             "summary.devices gpt",
             "summary.devices gpt | kymo sql gpt -",
             "run.slow_ranks runs/night | kymo sql runs/night -",
+            "diff.kernels before after",
             NULL,
         },
     .run = figures,
@@ -173,16 +176,48 @@ static bool write_query(const void *context, struct sql_connection *connection,
     return true;
 }
 
-static void explain_no_query(const char *id, enum figure_query found)
+/* What is needed for a query over two profiles. */
+struct diff_query {
+    const char *id, *file;
+};
+
+static int write_diff_query(const void *context, const struct diff *diff)
 {
+    const struct diff_query *query = context;
+    struct output out;
+    struct error err;
+    bool ok = output_open(&out, query->file, &err);
+    if (ok && !diff_put_query(diff, text_of(query->id), &out)) {
+        output_discard(&out);
+        log_error("figures of two runs have no query over tables: docs/diff.md defines them");
+        return EXIT_FAILED;
+    }
+    if (ok) {
+        output_char(&out, '\n');
+        ok = output_commit(&out, &err);
+    }
+    if (!ok)
+        print_error(&err);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Says why there is no query of a group over so many profiles. */
+static void explain_no_query(const char *id, enum figure_query found, size_t profiles)
+{
+    const char *why = found == FIGURE_NO_QUERY ? "depends on what was chosen on its page"
+                      : found != FIGURE_OF_TWO ? "is over one profile or run"
+                      : profiles == 1          ? "is over two profiles: name both"
+                                               : NULL;
     if (found == FIGURE_NO_GROUP)
         fprintf(stderr,
                 "%s figures: no group of figures '%s'; %s figures lists figures as GROUP.FIGURE\n",
                 program_name(), id, program_name());
     if (found == FIGURE_NO_GROUP)
         suggest_figures(id);
-    if (found == FIGURE_NO_QUERY)
-        fprintf(stderr, "%s figures: the query of %s depends on what was chosen on its page\n",
+    else if (why)
+        fprintf(stderr, "%s figures: the query of %s %s\n", program_name(), id, why);
+    else
+        fprintf(stderr, "%s figures: %s is of two runs, which have no query over tables\n",
                 program_name(), id);
 }
 
@@ -231,8 +266,26 @@ static int print_query(const struct figures_call *call, const char *id, const ch
                                                  .jobs = call->jobs,
                                                  .run = write_query,
                                                  .context = id});
-    explain_no_query(id, found);
+    explain_no_query(id, found, 1);
     return EXIT_USAGE;
+}
+
+static int print_diff_query(const struct figures_call *call, const char *id, const char *a,
+                            const char *b)
+{
+    enum figure_query found = figures_find_query(text_of(id));
+    unsigned kinds;
+    if (found != FIGURE_OF_TWO || !diff_has_query(text_of(id), &kinds)) {
+        explain_no_query(id, found, 2);
+        return EXIT_USAGE;
+    }
+    return on_diff(
+        &(struct diff_of_two){.places = {a, b},
+                              .data_path = call->data_path,
+                              .jobs = call->jobs,
+                              .kinds = kinds,
+                              .run = write_diff_query,
+                              .context = &(struct diff_query){.id = id, .file = call->file}});
 }
 
 /* With a profile or a run, the query of a group; without, definitions. */
@@ -240,12 +293,14 @@ static int figures(int count, char **arguments)
 {
     struct figures_call call = {0};
     const struct option table[] = {ANSWER_OPTIONS(call)};
-    const char *operands[2];
+    const char *operands[3];
     size_t operand_count;
     int result = options_read(&command_figures, table, sizeof table / sizeof *table, count,
-                              arguments, operands, 2, &operand_count);
+                              arguments, operands, 3, &operand_count);
     if (result != EXIT_DONE)
         return result;
+    if (operand_count == 3)
+        return print_diff_query(&call, operands[0], operands[1], operands[2]);
     if (operand_count == 2)
         return print_query(&call, operands[0], operands[1]);
     struct output out;

@@ -124,8 +124,8 @@ static void put_devices(const struct analysis *analysis, const struct text_style
             table_ps(&table, device->launch_delay_ns.p50 * 1e3);
             table_ps(&table, device->launch_delay_ns.p99 * 1e3);
         } else {
-            table_text(&table, TEXT("-"));
-            table_text(&table, TEXT("-"));
+            table_text(&table, TEXT("")); /* not recorded */
+            table_text(&table, TEXT(""));
         }
     }
     table_end(&table, style, out);

@@ -30,6 +30,7 @@ static const struct route routes[] = {
     {"GET", "figures", NO_SUBJECT, list_figures, 0, NULL},
     {"GET", "profiles/*/figures/*", SUBJECT_PROFILE, get_figures_query, 0, NULL},
     {"GET", "diff", SUBJECT_PAIR, get_diff, 0, NULL},
+    {"GET", "diff/figures/*", SUBJECT_PAIR, get_diff_query, 0, NULL},
     {"GET", "runs", NO_SUBJECT, list_fleet_runs, 0, NULL},
     {"GET", "runs/*/*", SUBJECT_RUN, get_fleet_run, 0, NULL},
     {"GET", "runs/*/*/report", SUBJECT_RUN, get_fleet_report, 0, NULL},

@@ -1,5 +1,5 @@
 """Compares figures as pages show them with what plain DuckDB finds by their queries. Reads JSON on standard input: a list of profiles, each
-with its `folder`, the `queries` of groups and the `figures` that were read; prints what differs, a line each."""
+with its `folder` (of two compared, one for each schema), the `queries` of groups and the `figures` that were read; prints what differs, a line each."""
 
 import json
 import pathlib
@@ -36,10 +36,12 @@ def read(text, queried):
 
 
 def fits(text, value, unit, count):
-    text = re.sub(r"^\+(?=\d)", "", text.replace("−", "-"))
     if value is None:
         return text in ("", "NULL")  # NULL only where tables are shown as they are
-    if isinstance(value, (str, bool)) or not NUMBER.match(text):
+    if isinstance(value, str):
+        return text.replace("µs", "us") == value
+    text = re.sub(r"^[+×](?=\d)", "", text.replace("−", "-"))
+    if isinstance(value, bool) or not NUMBER.match(text):
         return text.replace("µs", "us") == str(value)
     if unit == "" and text.endswith(" %"):
         text = text[:-2]  # recorded as a percentage
@@ -53,8 +55,10 @@ def fits(text, value, unit, count):
 
 def tables_of(folder):
     tables = duckdb.connect()
-    for file in pathlib.Path(folder).glob("*.parquet"):
-        tables.execute(f"CREATE VIEW {file.stem} AS SELECT * FROM '{file}'")
+    for schema, path in (folder if isinstance(folder, dict) else {"main": folder}).items():
+        tables.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        for file in pathlib.Path(path).glob("*.parquet"):
+            tables.execute(f"CREATE VIEW {schema}.{file.stem} AS SELECT * FROM '{file}'")
     return tables
 
 
@@ -106,6 +110,7 @@ def differences(profile):
             yield f"{where}: the query gives {rows[0][figure['column']]} {figure['unit']}"
 
 
-for profile in json.load(sys.stdin):
-    for difference in differences(profile):
-        print(difference)
+if __name__ == "__main__":
+    for profile in json.load(sys.stdin):
+        for difference in differences(profile):
+            print(difference)

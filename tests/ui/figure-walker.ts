@@ -82,19 +82,42 @@ export class Collected {
         continue
       }
       const { group, definition } = found
-      if (group.id === 'computed') continue // of what no table holds
+      if (/^computed(\.|$)/.test(group.id)) continue // of what no table holds
       const query = OF_PAGES.test(group.id) ? `${where}: ${group.id}` : group.id
       this.queries[query] ??= query === group.id ? await this.ask(group.id) : await queryOnPage(page, shown.id)
       this.figures.push({ ...shown, page: where, group: query, column: definition.column, unit: definition.unit })
     }
   }
 
-  private async ask(group: string): Promise<string> {
+  protected async ask(group: string): Promise<string> {
     return (await getJson<{ query: string }>(this.server, `${this.of?.path ?? `/profiles/${this.name}`}/figures/${group}`)).query
   }
 
-  get folder(): string {
-    return this.of?.folder ?? join(this.server.workspace, 'profiles/global', `${this.name}@latest`)
+  /** Of the Parquet files; of two profiles, by the schema that queries expect their tables in. */
+  get folder(): string | Record<string, string> {
+    return this.of?.folder ?? folderOf(this.server, this.name)
+  }
+}
+
+const folderOf = (server: Server, name: string) => join(server.workspace, 'profiles/global', `${name}@latest`)
+
+/** Figures of two profiles compared. */
+export class CollectedDiff extends Collected {
+  constructor(
+    server: Server,
+    groups: readonly FigureGroup[],
+    readonly a: string,
+    readonly b: string,
+  ) {
+    super(server, groups, `${a} → ${b}`)
+  }
+
+  protected override async ask(group: string): Promise<string> {
+    return (await getJson<{ query: string }>(this.server, `/diff/figures/${group}?${new URLSearchParams({ a: this.a, b: this.b })}`)).query
+  }
+
+  override get folder(): Record<string, string> {
+    return { a: folderOf(this.server, this.a), b: folderOf(this.server, this.b) }
   }
 }
 

@@ -182,8 +182,12 @@ static struct diff_row compare_group(struct diff *diff, const struct match_group
         compare_steps(diff, group, &row);
     else if (diff->is_per_step && row.kind != DIFF_MEMORY)
         row.significance = OUTSIDE_STEPS;
-    row.adjusted_p = row.p;
     row.difference = row.of[SIDE_B].amount - row.of[SIDE_A].amount;
+    if (row.kind == DIFF_STEPS && group->match == MATCH_NONE) {
+        row.difference = row.p = NAN; /* a part that only one profile knows of its steps */
+        row.significance = NOT_TESTED;
+    }
+    row.adjusted_p = row.p;
     row.ratio = row.of[SIDE_A].amount > 0 ? row.of[SIDE_B].amount / row.of[SIDE_A].amount : NAN;
     if (is_excess(row.kind))
         row.ratio = 1 + row.difference / diff->sides[SIDE_A]->own_ns;
@@ -234,6 +238,11 @@ static void judge(struct diff *diff)
     mem_free(values);
 }
 
+static double size_of(double difference)
+{
+    return isnan(difference) ? 0 : fabs(difference);
+}
+
 static bool by_importance(const void *a, const void *b, const void *context)
 {
     const struct diff_row *m = a, *n = b;
@@ -245,8 +254,8 @@ static bool by_importance(const void *a, const void *b, const void *context)
     bool is_outside = m->significance == OUTSIDE_STEPS;
     if (is_outside != (n->significance == OUTSIDE_STEPS))
         return !is_outside; /* such as what a program does once, to begin with */
-    if (fabs(m->difference) != fabs(n->difference))
-        return fabs(m->difference) > fabs(n->difference);
+    if (size_of(m->difference) != size_of(n->difference))
+        return size_of(m->difference) > size_of(n->difference);
     double larger = fmax(m->of[SIDE_A].amount, m->of[SIDE_B].amount);
     double other = fmax(n->of[SIDE_A].amount, n->of[SIDE_B].amount);
     if (larger != other)

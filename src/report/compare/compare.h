@@ -59,8 +59,9 @@ struct diff_row {
     struct figures of[SIDES];
     const struct match_group *group;
     bool is_communication;
-    /* B - A; B / A, NAN if A has none. Of ranks and machines, whose amounts are what they take
-     * longer than the median rank, 1 + the difference over what that takes. */
+    /* B - A, NAN if one of them is not known; B / A, NAN if A has none. Of ranks and machines,
+     * whose amounts are what they take longer than the median rank, 1 + the difference over what
+     * that takes. */
     double difference, ratio;
     double p, adjusted_p; /* NAN without a test */
     enum change change;

@@ -29,9 +29,11 @@ extern const char *const diff_kind_names[DIFF_KINDS + 1];
 
 /* What is compared of a profile or a run. */
 struct diff_side;
-/* Reads it from the tables; the name is what the profile is called in answers. */
+/* Reads it from the tables, steps and rows of some kinds, a bit for each; the name is what the
+ * profile is called in answers. */
+#define DIFF_ALL_KINDS ((1u << DIFF_KINDS) - 1)
 bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,
-                       struct error *err);
+                       unsigned kinds, struct error *err);
 /* The same of a run: the connection has the results of its analysis, and in the schema "ranks"
  * these tables, of all its ranks or of some. */
 bool diff_read_run(struct diff_side **side, const char *name, struct sql_connection *connection,
@@ -48,6 +50,13 @@ void diff_side_free(struct diff_side *side);
 struct diff;
 struct diff *diff_compare(const struct diff_side *a, const struct diff_side *b);
 void diff_free(struct diff *diff);
+
+/* Puts the query of a group of figures, "diff" or "diff.…", over the tables of both profiles: those
+ * of A are in the schema a, those of B in b. False if the group has none, or of runs. Which names
+ * are alike, which no query tells, is a part of it. */
+bool diff_put_query(const struct diff *diff, struct text group, struct output *sql);
+/* Whether a group has a query, and the kinds of rows that must have been read for it. */
+bool diff_has_query(struct text group, unsigned *kinds);
 
 /* How the step time changed. */
 enum diff_verdict {

@@ -87,12 +87,30 @@ static void settle(struct pass *pass, match_list *groups, row_list left[SIDES])
     intern_free(&pass->keys);
 }
 
+/* Their order must not depend on that of a query's answer: values of several that are alike are
+ * added up, and one of them names all. */
+static bool by_key(const void *a, const void *b, const void *context)
+{
+    const struct side_row *m = *(const struct side_row *const *)a;
+    const struct side_row *n = *(const struct side_row *const *)b;
+    (void)context;
+    int order = text_compare(m->name, n->name);
+    order = order ? order : text_compare(m->layer, n->layer);
+    return (order ? order : text_compare(m->shape, n->shape)) < 0;
+}
+
+static row_list sorted_rows(const struct diff_side *side)
+{
+    row_list rows = {0};
+    for (size_t i = 0; i < side->rows.count; i++)
+        *array_push(&rows) = &side->rows.items[i];
+    sort_items(rows.items, rows.count, sizeof *rows.items, by_key, NULL);
+    return rows;
+}
+
 void match_rows(const struct diff_side *const sides[SIDES], match_list *groups)
 {
-    row_list left[SIDES] = {0};
-    for (enum side side = SIDE_A; side < SIDES; side++)
-        for (size_t i = 0; i < sides[side]->rows.count; i++)
-            *array_push(&left[side]) = &sides[side]->rows.items[i];
+    row_list left[SIDES] = {sorted_rows(sides[SIDE_A]), sorted_rows(sides[SIDE_B])};
     for (enum match match = MATCH_EXACT; match < MATCHES; match++) {
         struct pass pass = {.match = match};
         intern_init(&pass.keys);

@@ -24,7 +24,7 @@ const char *const step_part_names[BREAKDOWN_PARTS] = {
 static void take_step(struct reading *reading, const struct sql_result *result, size_t row,
                       enum diff_kind kind)
 {
-    enum { ID, NUMBER, START, DURATION, DEVICES, PARTS, IDLE = PARTS + BREAKDOWN_PARTS };
+    enum { ID, NUMBER, START, DEVICES, DURATION, PARTS, IDLE = PARTS + BREAKDOWN_PARTS };
     struct diff_side *side = reading->side;
     uint32_t index = (uint32_t)side->steps.count;
     struct side_step *step = array_push(&side->steps);
@@ -75,27 +75,26 @@ static void number_steps(struct diff_side *side)
         side->steps.items[i].number = (int64_t)i;
 }
 
-static bool read_all(struct reading *reading, struct error *err)
-{
-    static const struct side_query queries[] = {
-        {compare_sql_profile_steps, take_step, DIFF_STEPS},
-        {compare_sql_profile_devices, take_devices, DIFF_STEPS},
-        {compare_sql_profile_operators, take_value, DIFF_OPERATORS},
-        {compare_sql_profile_families, take_value, DIFF_FAMILIES},
-        {compare_sql_profile_kernels, take_value, DIFF_KERNELS},
-        {compare_sql_profile_collectives, take_value, DIFF_COLLECTIVES},
-        {compare_sql_profile_copies, take_value, DIFF_COPIES},
-        {compare_sql_profile_host, take_value, DIFF_HOST},
-        {compare_sql_profile_memory, take_value, DIFF_MEMORY},
-    };
-    return read_queries(reading, queries, sizeof queries / sizeof *queries, err);
-}
+const struct side_query profile_queries[] = {
+    {compare_sql_profile_steps, take_step, DIFF_STEPS},
+    {compare_sql_profile_devices, take_devices, DIFF_STEPS},
+    {compare_sql_profile_operators, take_value, DIFF_OPERATORS},
+    {compare_sql_profile_families, take_value, DIFF_FAMILIES},
+    {compare_sql_profile_kernels, take_value, DIFF_KERNELS},
+    {compare_sql_profile_collectives, take_value, DIFF_COLLECTIVES},
+    {compare_sql_profile_copies, take_value, DIFF_COPIES},
+    {compare_sql_profile_host, take_value, DIFF_HOST},
+    {compare_sql_profile_memory, take_value, DIFF_MEMORY},
+};
+const size_t profile_query_count = sizeof profile_queries / sizeof *profile_queries;
 
 bool diff_read_profile(struct diff_side **side, const char *name, struct sql_connection *connection,
-                       struct error *err)
+                       unsigned kinds, struct error *err)
 {
     struct reading reading = reading_begin(name, connection);
-    bool ok = present_find(&reading.present, connection, err) && read_all(&reading, err);
+    bool ok =
+        present_find(&reading.side->present, connection, err) &&
+        read_queries(&reading, profile_queries, profile_query_count, kinds | 1u << DIFF_STEPS, err);
     if (ok) {
         number_steps(reading.side);
         leave_out_warmup(reading.side);

@@ -202,7 +202,7 @@ static bool read_all(struct reading *reading, struct error *err)
     if (reading->side->kept == 0)
         return true;
     define_kept(reading);
-    bool ok = read_queries(reading, queries, sizeof queries / sizeof *queries, err);
+    bool ok = read_queries(reading, queries, sizeof queries / sizeof *queries, DIFF_ALL_KINDS, err);
     if (ok)
         complete_rows(reading->side);
     return ok;

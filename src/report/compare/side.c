@@ -27,8 +27,8 @@ bool read_rows(struct reading *reading, const char *sql, take_row *take, enum di
     struct sql_result *result = NULL;
     size_t rows = 1;
     output_memory(&query);
-    if (reading->present)
-        relations_put(&query, reading->present, &(struct relation_options){0}, sql);
+    if (reading->side->present)
+        relations_put(&query, reading->side->present, &(struct relation_options){0}, sql);
     else
         definitions_put(&query, &reading->definitions, sql);
     output_char(&query, '\0');
@@ -101,10 +101,11 @@ void add_step_row(struct diff_side *side, const char *name, uint32_t step, doubl
 }
 
 bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
-                  struct error *err)
+                  unsigned kinds, struct error *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (!read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
+        if ((kinds >> queries[i].kind & 1) &&
+            !read_rows(reading, queries[i].sql, queries[i].take, queries[i].kind, err))
             return false;
     return true;
 }
@@ -144,7 +145,6 @@ struct reading reading_begin(const char *name, struct sql_connection *connection
 
 bool reading_end(struct reading *reading, bool ok, struct diff_side **side)
 {
-    present_free(reading->present);
     output_discard(&reading->definitions);
     idmap_free(&reading->steps);
     if (ok)
@@ -165,6 +165,7 @@ void diff_side_free(struct diff_side *side)
     array_free(&side->steps);
     intern_free(&side->keys);
     arena_free(&side->texts);
+    present_free(side->present);
     mem_free(side->name);
     mem_free(side->device_name);
     mem_free(side);

@@ -59,13 +59,13 @@ struct diff_side {
     ARRAY(struct side_row) rows;
     struct intern keys; /* row i has id i + 1 */
     struct arena texts;
+    struct present_tables *present; /* of a profile: queries are over relations.h; NULL: of a run */
 };
 
 /* A side while it is read. */
 struct reading {
     struct diff_side *side;
     struct sql_connection *connection;
-    struct present_tables *present; /* of a profile: queries are over relations.h; NULL: of a run */
     struct output
         definitions;    /* of a run: of WITH, before each query, each with a comma behind it */
     struct idmap steps; /* index by id */
@@ -85,8 +85,11 @@ struct side_query {
     take_row *take;
     enum diff_kind kind;
 };
+/* Those of profiles. */
+extern const struct side_query profile_queries[];
+extern const size_t profile_query_count;
 bool read_queries(struct reading *reading, const struct side_query *queries, size_t count,
-                  struct error *err);
+                  unsigned kinds, struct error *err);
 /* Takes columns name, layer, shape, step, count, amount, inclusive, is_communication. */
 take_row take_value;
 double number_of(struct text value);

@@ -30,12 +30,22 @@ static const char *format_amount(const struct diff_row *row, double amount, bool
 {
     char digits[QUANTITY_SIZE];
     double size = fabs(amount);
+    if (isnan(amount))
+        return "";
     const char *sign = amount < 0 ? "-" : is_signed && amount > 0 ? "+" : "";
     if (row && row->kind == DIFF_MEMORY)
         snprintf(text, CELL_SIZE, "%s%s", sign, format_bytes((uint64_t)size, digits));
     else
         snprintf(text, CELL_SIZE, "%s%s", sign, format_ps(size * 1e3, digits));
     return text;
+}
+
+/* Blank if the side does not have the row. */
+static const char *format_side(const struct diff_row *row, enum side side,
+                               char text[static CELL_SIZE])
+{
+    const struct figures *figures = &row->of[side];
+    return figures->is_there ? format_amount(row, figures->amount, false, text) : "";
 }
 
 static const char *format_percent(double ratio, char text[static CELL_SIZE])
@@ -59,15 +69,15 @@ static const char *format_p(const struct diff_row *row, char text[static CELL_SI
     return text;
 }
 
-/* Counts per step may be fractions. */
+/* Counts per step may be fractions. Of a side that has none there is nothing. */
 static const char *format_counts(const struct diff_row *row, char text[static CELL_SIZE])
 {
     double a = row->of[SIDE_A].count, b = row->of[SIDE_B].count;
     if (row->kind == DIFF_STEPS || row->kind == DIFF_MEMORY || row->kind == DIFF_RANKS ||
         row->kind == DIFF_MACHINES)
         return "";
-    if (a == b)
-        snprintf(text, CELL_SIZE, "%.4g", a);
+    if (a == b || !row->of[SIDE_A].is_there || !row->of[SIDE_B].is_there)
+        snprintf(text, CELL_SIZE, "%.4g", row->of[SIDE_B].is_there ? b : a);
     else
         snprintf(text, CELL_SIZE, "%.4g \xE2\x86\x92 %.4g", a, b);
     return text;
@@ -164,8 +174,8 @@ static void put_cause(struct table *table, const char *name, const struct diff_r
     else
         output_text(&text, name);
     table_text(table, (struct text){text.data, text.size});
-    table_text(table, text_of(row ? format_amount(row, row->of[SIDE_A].amount, false, a) : ""));
-    table_text(table, text_of(row ? format_amount(row, row->of[SIDE_B].amount, false, b) : ""));
+    table_text(table, text_of(row ? format_side(row, SIDE_A, a) : ""));
+    table_text(table, text_of(row ? format_side(row, SIDE_B, b) : ""));
     table_text(table, text_of(format_amount(row, difference, true, cell)));
     output_discard(&text);
 }
@@ -225,9 +235,7 @@ static void put_row(struct table *table, const struct diff_row *row)
     char cell[CELL_SIZE];
     table_text(table, text_of(change_word(row)));
     for (enum side side = SIDE_A; side < SIDES; side++)
-        table_text(table, text_of(row->of[side].is_there
-                                      ? format_amount(row, row->of[side].amount, false, cell)
-                                      : "-"));
+        table_text(table, text_of(format_side(row, side, cell)));
     table_text(table, text_of(format_amount(row, row->difference, true, cell)));
     table_text(table, text_of(format_percent(row->ratio, cell)));
     table_text(table, text_of(format_p(row, cell)));

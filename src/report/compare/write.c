@@ -34,11 +34,25 @@ static struct text unit_of(const struct diff_row *row)
     return row->kind == DIFF_MEMORY ? TEXT("B") : TEXT("ns");
 }
 
+/* A side that does not have the row has no figures of it. */
+static void put_sides(const struct diff_row *row, put_number *number, void *writer,
+                      const char *const keys[static SIDES], size_t field)
+{
+    for (enum side side = SIDE_A; side < SIDES; side++) {
+        const struct figures *figures = &row->of[side];
+        double value;
+        memcpy(&value, (const char *)figures + field, sizeof value);
+        number(writer, keys[side], figures->is_there ? value : NAN);
+    }
+}
+
 /* The one list of columns: JSON and CSV both pass their writers, so that they cannot drift apart.
  * Scripts rely on names and order. */
 static void put_fields(const struct diff_row *row, put_text *text, put_number *number, void *writer)
 {
-    const struct figures *a = &row->of[SIDE_A], *b = &row->of[SIDE_B];
+#define BOTH(key, field)                                                                           \
+    put_sides(row, number, writer, (const char *const[]){key "a", key "b"},                        \
+              offsetof(struct figures, field))
     text(writer, "kind", text_of(diff_kind_names[row->kind]));
     text(writer, "change", text_of(change_word(row)));
     text(writer, "significance", text_of(significance_words[row->significance]));
@@ -47,24 +61,18 @@ static void put_fields(const struct diff_row *row, put_text *text, put_number *n
     text(writer, "shape", row->shape);
     text(writer, "matched", text_of(match_words[row->match]));
     text(writer, "unit", unit_of(row));
-    number(writer, "a", a->amount);
-    number(writer, "b", b->amount);
+    BOTH("", amount);
     number(writer, "difference", row->difference);
     number(writer, "ratio", row->ratio);
-    number(writer, "count_a", a->count);
-    number(writer, "count_b", b->count);
+    BOTH("count_", count);
     number(writer, "p_value", row->p);
     number(writer, "p_adjusted", row->adjusted_p);
-    number(writer, "total_a", a->total_amount);
-    number(writer, "total_b", b->total_amount);
-    number(writer, "total_count_a", a->total_count);
-    number(writer, "total_count_b", b->total_count);
-    number(writer, "inclusive_a", a->inclusive);
-    number(writer, "inclusive_b", b->inclusive);
-    number(writer, "skew_a", a->skew);
-    number(writer, "skew_b", b->skew);
-    number(writer, "bus_bandwidth_a", a->bandwidth);
-    number(writer, "bus_bandwidth_b", b->bandwidth);
+    BOTH("total_", total_amount);
+    BOTH("total_count_", total_count);
+    BOTH("inclusive_", inclusive);
+    BOTH("skew_", skew);
+    BOTH("bus_bandwidth_", bandwidth);
+#undef BOTH
 }
 
 /* --- JSON --- */
@@ -166,6 +174,7 @@ static void put_contribution(struct json *json, const struct contribution *part)
             json_put_text(json, "name", part->causes[i]->name);
             json_put_text(json, "layer", part->causes[i]->layer);
             json_put_text(json, "shape", part->causes[i]->shape);
+            json_put_text(json, "matched", text_of(match_words[part->causes[i]->match]));
             put_json_number(json, "difference_ns", part->causes[i]->difference);
             json_close_row(json, '}');
         }

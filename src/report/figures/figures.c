@@ -6,6 +6,7 @@
 
 #include "report/figures/embedded_queries.h"
 #include "report/fleet/fleet.h"
+#include "report/nsight/stats.h"
 #include "report/relations/relations.h"
 #include "report/xprof/tools.h"
 #include "store/tables/store.h"
@@ -33,6 +34,10 @@ static const struct entry {
     {ENTRY_GROUP,                                                                                  \
      {.id = id_, .keys = keys_, .title = title_, .is_of_run = true, .part = #part_},               \
      {0}},
+#define STATS_GROUP(report_, keys_)                                                                \
+    {ENTRY_GROUP, {.id = "stats." report_, .keys = keys_, .report = report_}, {0}},
+#define DIFF_GROUP(id_, keys_, title_)                                                             \
+    {ENTRY_GROUP, {.id = id_, .keys = keys_, .title = title_, .is_of_two = true}, {0}},
 #define TOOL_GROUP(tool_, table_, keys_, title_)                                                   \
     {ENTRY_GROUP,                                                                                  \
      {.id = tool_ "." table_, .keys = keys_, .title = title_, .tool = tool_, .table = table_},     \
@@ -87,9 +92,16 @@ static void visit_entries(figure_visitor *visit, void *context)
         figure_list figures = {0};
         for (size_t at = i + 1; at < ENTRY_COUNT && entries[at].kind == ENTRY_FIGURE; at++)
             *array_push(&figures) = entries[at].figure;
-        if (entries[i].group.tool)
-            add_tool_columns(&entries[i].group, &figures);
-        visit(context, &entries[i].group, figures.items, figures.count);
+        struct figure_group group = entries[i].group;
+        struct report_choice choice;
+        char title[256];
+        if (group.tool)
+            add_tool_columns(&group, &figures);
+        if (group.report && report_find(&choice, group.report)) {
+            snprintf(title, sizeof title, "%s: %s.", choice.report->title, choice.report->about);
+            group.title = title;
+        }
+        visit(context, &group, figures.items, figures.count);
         array_free(&figures);
     }
 }
@@ -162,7 +174,7 @@ struct query_search {
     struct text id;
     struct output *sql; /* of the group */
     enum figure_query found;
-    bool is_of_tool; /* over relations, not over tables alone */
+    bool is_over_relations; /* not over tables alone */
 };
 
 static void find_query(void *context, const struct figure_group *group,
@@ -173,31 +185,38 @@ static void find_query(void *context, const struct figure_group *group,
     if (!text_equal(search->id, text_of(group->id)))
         return;
     const struct xprof_tool *tool = group->tool ? tool_find(group->tool) : NULL;
+    struct report_choice choice;
+    bool is_report = group->report && report_find(&choice, group->report);
     const char *sql = tool          ? tool_table_query(tool, group->table)
+                      : is_report   ? choice.report->sql
                       : group->part ? fleet_report_query(group->part)
                                     : group->sql;
-    search->found = !sql ? FIGURE_NO_QUERY : group->is_of_run ? FIGURE_RUN_QUERY : FIGURE_QUERY;
-    search->is_of_tool = tool != NULL;
+    search->found = group->is_of_two   ? FIGURE_OF_TWO
+                    : !sql             ? FIGURE_NO_QUERY
+                    : group->is_of_run ? FIGURE_RUN_QUERY
+                                       : FIGURE_QUERY;
+    search->is_over_relations = tool || is_report;
     if (sql)
         output_text(search->sql, sql);
 }
 
 /* The query over relations is put into `sql`, with a 0 behind it. */
-static enum figure_query search_query(struct text group, struct output *sql, bool *is_of_tool)
+static enum figure_query search_query(struct text group, struct output *sql,
+                                      bool *is_over_relations)
 {
     struct query_search search = {.id = group, .sql = sql};
     output_memory(sql);
     figures_visit(find_query, &search);
     output_char(sql, '\0');
-    *is_of_tool = search.is_of_tool;
+    *is_over_relations = search.is_over_relations;
     return search.found;
 }
 
 enum figure_query figures_find_query(struct text group)
 {
     struct output query;
-    bool is_of_tool;
-    enum figure_query found = search_query(group, &query, &is_of_tool);
+    bool is_over_relations;
+    enum figure_query found = search_query(group, &query, &is_over_relations);
     output_discard(&query);
     return found;
 }
@@ -241,14 +260,14 @@ bool figures_put_query(struct output *sql, struct text group, figure_parameter *
 {
     struct output query, filled;
     struct present_tables *present = NULL;
-    bool is_of_tool;
-    search_query(group, &query, &is_of_tool);
+    bool is_over_relations;
+    search_query(group, &query, &is_over_relations);
     output_memory(&filled);
-    if (!is_of_tool)
+    if (!is_over_relations)
         fill_parameters(&filled, query.data, parameter, context);
     output_char(&filled, '\0');
     bool ok = present_find(&present, connection, err);
-    if (ok && is_of_tool)
+    if (ok && is_over_relations)
         relations_put(sql, present,
                       &(struct relation_options){.group_by = parameter(context, "group_by")},
                       query.data);
@@ -264,8 +283,8 @@ void figures_put_run_query(struct output *sql, struct text group, figure_paramet
                            const void *context)
 {
     struct output query;
-    bool is_of_tool;
-    search_query(group, &query, &is_of_tool);
+    bool is_over_relations;
+    search_query(group, &query, &is_over_relations);
     fill_parameters(sql, query.data, parameter, context);
     output_discard(&query);
 }
@@ -276,9 +295,9 @@ char *figures_why_unknown(struct text group, struct sql_connection *connection)
     struct present_tables *present = NULL;
     struct error ignored;
     char column[COLUMN_NAME_SIZE], *why = NULL;
-    bool is_of_tool;
-    search_query(group, &query, &is_of_tool);
-    if (!is_of_tool && present_find(&present, connection, &ignored) &&
+    bool is_over_relations;
+    search_query(group, &query, &is_over_relations);
+    if (!is_over_relations && present_find(&present, connection, &ignored) &&
         present_lacks(present, query.data, column)) {
         struct output sentence;
         output_memory(&sentence);
@@ -357,12 +376,17 @@ static const char page_head[] =
     "`kymo figures ID` prints the same, `kymo figures ID PROFILE` the query for that profile, "
     "which "
     "any DuckDB runs over its\n"
-    "Parquet files. Values that were not recorded are blank (null in JSON), never 0. Columns of "
-    "tables, `table.TABLE.COLUMN`,\n"
-    "are listed by `kymo --show-profile-schema`. Figures of runs of many ranks, `run.…`, are those "
+    "Parquet files. Figures of two profiles compared, `diff`, have a query over both, with the "
+    "tables of A in the schema `a`\n"
+    "and those of B in `b` (`CREATE SCHEMA a; CREATE VIEW a.Step AS FROM 'before/Step.parquet'`, "
+    "…):\n"
+    "`kymo figures diff.kernels A B` prints it. Figures of runs of many ranks, `run.…`, are those "
     "of\n"
     "[their report](fleet-report.md) and pages: `kymo figures ID DATASET/RUN` prints a query over "
-    "the results of the analysis.\n";
+    "the results of the analysis.\n"
+    "Values that were not recorded are blank (null in JSON), never 0. Columns of tables, "
+    "`table.TABLE.COLUMN`,\n"
+    "are listed by `kymo --show-profile-schema`.\n";
 
 bool figures_of_table(const struct figure_group *group)
 {

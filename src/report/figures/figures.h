@@ -4,9 +4,11 @@
  * query gives, one row for each thing they are about, are a group. The id of a figure is that of
  * its group, a dot, and the column of the query: `summary.devices.busy_share`.
  *
- * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the metrics of a
- * device profile (`device.metrics`), and the tables of a profile themselves (`table.Step`). Those
- * of runs of many ranks (`run.steps`) are queries over the results of a run's analysis.
+ * Groups are those of figures.def, the tables of tools (`kernel_stats.kernels`), the reports of
+ * kymo stats (`stats.cuda_gpu_kern_sum`), the metrics of a device profile (`device.metrics`), and
+ * the tables of a profile themselves (`table.Step`). Those of runs of many ranks (`run.steps`) are
+ * queries over the results of a run's analysis, those of comparisons (`diff.kernels`) over the
+ * tables of two profiles.
  */
 #ifndef KYMO_REPORT_FIGURES_FIGURES_H
 #define KYMO_REPORT_FIGURES_FIGURES_H
@@ -24,10 +26,12 @@ struct figure {
 struct figure_group {
     const char *id, *title;
     const char *keys; /* columns that tell rows apart, with commas; "" where there is one row */
-    const char *sql;  /* NULL: that of a tool's table, or the page that shows it has it */
+    const char *sql;  /* NULL: that of a tool's table or of a report, or a page has it */
     const char *tool, *table;
     bool is_of_run;
-    const char *part; /* of the report of a run, whose query it is; NULL: sql */
+    const char *part;   /* of the report of a run, whose query it is; NULL: sql */
+    const char *report; /* of kymo stats */
+    bool is_of_two;     /* profiles or runs compared: see report/compare/diff.h for its query */
 };
 
 /* Groups with their figures, those of the tables of a profile last. */
@@ -38,6 +42,7 @@ void figures_visit(figure_visitor *visit, void *context);
 enum figure_query {
     FIGURE_NO_GROUP, /* there is no such group */
     FIGURE_NO_QUERY, /* its query depends on what was chosen on its page */
+    FIGURE_OF_TWO,   /* its query is over two profiles: diff_put_query gives it */
     FIGURE_QUERY,
     FIGURE_RUN_QUERY, /* over the results of a run */
 };

@@ -25,6 +25,7 @@ struct present {
 };
 
 struct present_tables {
+    const char *schema; /* NULL: main, whose tables need no definition */
     struct present tables[TABLE_COUNT];
 };
 
@@ -53,33 +54,40 @@ bool present_find(struct present_tables **present, struct sql_connection *connec
     return ok;
 }
 
+void present_in_schema(struct present_tables *present, const char *schema)
+{
+    present->schema = schema;
+}
+
 void present_free(struct present_tables *present)
 {
     mem_free(present);
 }
 
-/* A table of an earlier version, with the columns that it does not have as NULL. */
+/* A table of another schema, or of an earlier version: with the columns that it does not have as
+ * NULL. */
 static void put_completed(struct output *sql, const struct table_schema *table,
-                          const struct present *present)
+                          const struct present *present, const char *schema)
 {
-    bool is_complete = true;
+    bool is_needed = schema != NULL;
+    for (size_t i = 0; i < table->field_count && i < MAX_FIELDS; i++)
+        is_needed |= !present->has[i];
+    if (!is_needed)
+        return;
+    output_format(sql, "%s AS (SELECT *", table->name);
     for (size_t i = 0; i < table->field_count && i < MAX_FIELDS; i++) {
         if (present->has[i])
             continue;
-        if (is_complete)
-            output_format(sql, "%s AS (SELECT *", table->name);
-        is_complete = false;
         output_text(sql, ", ");
         put_null(sql, &table->fields[i]);
     }
-    if (!is_complete)
-        output_format(sql, " FROM main.%s), ", table->name);
+    output_format(sql, " FROM %s.%s), ", schema ? schema : "main", table->name);
 }
 
 void missing_put(struct output *sql, const struct present_tables *present, enum table_number table)
 {
     if (present->tables[table].is_there)
-        put_completed(sql, &table_schemas[table], &present->tables[table]);
+        put_completed(sql, &table_schemas[table], &present->tables[table], present->schema);
     else
         put_empty(sql, &table_schemas[table]);
 }

@@ -7,7 +7,8 @@
 #include "report/relations/relations.h"
 
 /* Puts the definition, for a WITH clause and with a comma behind it, of a table that the profile
- * does not have, or that lacks columns; nothing for one that is complete. */
+ * does not have, that lacks columns, or that is in another schema; nothing for one that is
+ * complete. */
 void missing_put(struct output *sql, const struct present_tables *present, enum table_number table);
 
 /* Whether the profile has the table, but not the column: an earlier version made it. */

@@ -44,6 +44,8 @@
 struct present_tables;
 bool present_find(struct present_tables **present, struct sql_connection *connection,
                   struct error *err);
+/* Queries are to be over the tables of this schema, of a database that has several profiles. */
+void present_in_schema(struct present_tables *present, const char *schema);
 void present_free(struct present_tables *present);
 /* Whether a query over tables names a column that the profile, made by an earlier version, does not
  * have: "EventType.role". What the query makes of it is NULL. */

@@ -45,14 +45,14 @@ static bool read_kind(const struct request *request, struct reply *reply, enum d
 
 /* What is compared of a profile; NULL with the reply set if it cannot be read. */
 static struct diff_side *read_profile(struct request *request, struct reply *reply,
-                                      const struct subject *subject)
+                                      const struct subject *subject, unsigned kinds)
 {
     struct diff_side *side = NULL;
     struct profile_query query;
     struct error err;
     if (!profile_query_begin(&query, subject->opened, request, QUERY_SEARCH, reply))
         return NULL;
-    if (!diff_read_profile(&side, subject->name, query.connection, &err))
+    if (!diff_read_profile(&side, subject->name, query.connection, kinds, &err))
         profile_query_failed(&query, reply, &err);
     profile_query_end(&query);
     return side;
@@ -93,10 +93,10 @@ static struct diff_side *read_run(struct request *request, struct reply *reply,
 }
 
 static struct diff_side *read_side(struct request *request, struct reply *reply,
-                                   const struct subject *subject)
+                                   const struct subject *subject, unsigned kinds)
 {
     return subject->run.path ? read_run(request, reply, subject)
-                             : read_profile(request, reply, subject);
+                             : read_profile(request, reply, subject, kinds);
 }
 
 /* Whether runs are analyzed; missing analyses of both are started before either is read. */
@@ -112,24 +112,69 @@ static bool are_ready(struct request *request, struct reply *reply)
     return true;
 }
 
+/* Both sides, read and compared; false with the reply set. */
+struct comparison {
+    struct diff_side *a, *b;
+    struct diff *diff;
+};
+
+static bool compare(struct comparison *found, struct request *request, unsigned kinds,
+                    struct reply *reply)
+{
+    *found = (struct comparison){0};
+    if (!are_ready(request, reply))
+        return false;
+    found->a = read_side(request, reply, &request->subject[0], kinds);
+    found->b = found->a ? read_side(request, reply, &request->subject[1], kinds) : NULL;
+    found->diff = found->b ? diff_compare(found->a, found->b) : NULL;
+    return found->diff != NULL;
+}
+
+static void free_comparison(struct comparison *found)
+{
+    if (found->diff)
+        diff_free(found->diff);
+    diff_side_free(found->a);
+    diff_side_free(found->b);
+}
+
 void get_diff(struct request *request, struct reply *reply)
 {
     struct diff_options options = {.top = DIFF_MAX_ROWS, .style = {.width = SIZE_MAX}};
+    struct comparison found;
     if (!read_format(request, reply, &options.format) ||
         !read_kind(request, reply, &options.kind) ||
-        !request_number(request, reply, "top", DIFF_MAX_ROWS, &options.top) ||
-        !are_ready(request, reply))
+        !request_number(request, reply, "top", DIFF_MAX_ROWS, &options.top))
         return;
     if (options.top == 0)
         options.top = DIFF_MAX_ROWS;
-    struct diff_side *a = read_side(request, reply, &request->subject[0]);
-    struct diff_side *b = a ? read_side(request, reply, &request->subject[1]) : NULL;
-    if (b) {
-        struct diff *diff = diff_compare(a, b);
+    if (compare(&found, request, DIFF_ALL_KINDS, reply)) {
         reply->type = formats[options.format].type;
-        diff_write(diff, &options, &reply->body);
-        diff_free(diff);
+        diff_write(found.diff, &options, &reply->body);
     }
-    diff_side_free(a);
-    diff_side_free(b);
+    free_comparison(&found);
+}
+
+/* The query of a group over the tables of both profiles, in the schemas a and b. */
+void get_diff_query(struct request *request, struct reply *reply)
+{
+    struct text group = text_of(request->parameters[0]);
+    struct comparison found;
+    struct output sql;
+    unsigned kinds;
+    if (!diff_has_query(group, &kinds) || request->subject[0].run.path) {
+        reply_error(reply, MHD_HTTP_NOT_FOUND,
+                    "no query gives '%s': docs/diff.md says how it is worked out", group.data);
+        return;
+    }
+    output_memory(&sql);
+    if (compare(&found, request, kinds, reply)) {
+        struct json json = reply_json(reply);
+        diff_put_query(found.diff, group, &sql);
+        json_open(&json, '{');
+        json_put_text(&json, "query", (struct text){sql.data, sql.size});
+        json_close(&json, '}');
+    }
+    output_discard(&sql);
+    free_comparison(&found);
 }

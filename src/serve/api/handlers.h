@@ -26,6 +26,7 @@ handler list_tables, post_sql, search_database;
 handler list_tools, list_profile_tools, get_tool;
 handler list_figures, get_figures_query, get_run_figures_query;
 handler get_diff;
+handler get_diff_query;
 handler list_fleet_runs, get_fleet_run, get_fleet_report, get_fleet_lanes, get_fleet_heatmap,
     get_fleet_worst, get_fleet_step, get_fleet_lanes_of_step;
 handler get_export, get_source;

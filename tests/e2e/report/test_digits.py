@@ -81,8 +81,7 @@ def check_same(context, rows, lines):
         for key, cell in zip(lines[0], line):
             value = row[key]
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                # Two answers are two queries, and threads add fractions in any order: the last digits may differ, no more.
-                assert type(value)(cell) == pytest.approx(value, rel=1e-13, abs=0), (context, key)
+                assert type(value)(cell) == value, (context, key)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ CAPTURES = {
     "sglang": "kineto/sglang_modules.json.gz", "torch-gpt": "kineto/torch_gpt_cut.json.gz", "neuron": "neuron/system_profile.json",
 }
 SUMMARY_LISTS = ["devices", "operations", "kernels", "copies", "kernel_families", "host_events", "threads", "counters", "operators", "modules"]
-NOT_TOOLS = ("run", "summary", "table", "device", "event", "page", "chart", "computed")  # first words of groups
+NOT_TOOLS = ("run", "stats", "diff", "summary", "table", "device", "event", "page", "chart", "computed")  # first words of groups
 TEXTS = ("fact", "value", "conclusion")  # columns of sentences
 
 
@@ -72,7 +72,7 @@ class Profile:
 
 def same(shown, queried, slack=0.0):
     """Equal but for the order of additions, and for what times of whole nanoseconds cannot tell."""
-    if isinstance(shown, (str, bool)) or shown is None or queried is None:
+    if isinstance(shown, (str, bool, list)) or shown is None or queried is None:
         return shown == queried or (isinstance(shown, bool) and shown is queried)
     return math.isclose(shown, queried, rel_tol=1e-9, abs_tol=slack)
 
@@ -161,7 +161,7 @@ def test_lists_of_the_summary_are_what_the_queries_find(part, profile, catalog):
 def test_tools_print_what_the_queries_find(profile, catalog):
     for group in catalog.values():
         tool, _, table = group["id"].partition(".")
-        if tool in (*NOT_TOOLS, "op_profile"):
+        if tool in NOT_TOOLS:
             continue
         shown = ask(profile.server, f"profiles/{profile.name}/tools/{tool}?format=json").get(table)
         if shown is None:  # of the text alone, over the same relations
@@ -171,11 +171,11 @@ def test_tools_print_what_the_queries_find(profile, catalog):
         assert len(shown) == len(rows), group["id"]
         keys = [key for key in group["keys"] if key != "*"]
         if keys:
-            assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows), (group["id"], "keys tell rows apart")
+            assert len({str([row[key] for key in keys]) for row in rows}) == len(rows), (group["id"], "keys tell rows apart")
         for record, row in zip(shown, rows):
             for column, value in record.items():
                 queried = row[column]
-                assert same(value, queried if queried is None or isinstance(queried, (str, bool)) else float(queried)), (group["id"], column, value, queried)
+                assert same(value, queried if queried is None or isinstance(queried, (str, bool, list)) else float(queried)), (group["id"], column, value, queried)
 
 
 def test_keys_tell_the_rows_of_every_table_apart(profile, catalog):
@@ -200,6 +200,9 @@ def test_the_command_prints_definitions_and_queries(kymo, server):
     assert kymo.ok("figures", "kernel_stats").count("kernel_stats.kernels.") > 8
     query = kymo.ok("figures", "summary.devices", "gpt", "--data-path", server.place)
     assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")
+    assert "compares two profiles, name both" in kymo.refuses("figures", "diff.kernels", "gpt", "--data-path", server.place, code=2)
+    assert "is of one profile" in kymo.refuses("figures", "summary", "gpt", "gpt", "--data-path", server.place, code=2)
+    assert "is of two runs" in kymo.refuses("figures", "diff.ranks", "gpt", "gpt", "--data-path", server.place, code=2)
     assert "no figure 'nothing'" in kymo.refuses("figures", "nothing", code=2)
     assert "no group of figures 'nothing'" in kymo.refuses("figures", "nothing", "gpt", "--data-path", server.place, code=2)
 

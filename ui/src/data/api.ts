@@ -207,6 +207,11 @@ export function getDiff(a: string, b: string, signal?: AbortSignal): Promise<Dif
   return askJson(`${BASE}/diff?${new URLSearchParams({ a, b })}`, { signal })
 }
 
+/** The query that gives the figures of a group, over the tables of both profiles. */
+export async function getDiffQuery(a: string, b: string, group: string): Promise<string> {
+  return (await askJson<{ query: string }>(`${BASE}/diff/figures/${encodeURIComponent(group)}?${new URLSearchParams({ a, b })}`)).query
+}
+
 function runUrl(dataset: string, run: string, rest = ''): string {
   return `${BASE}/runs/${encodeURIComponent(dataset)}/${encodeURIComponent(run)}${rest}`
 }

@@ -35,6 +35,11 @@ class Figures {
     this.#own.set(group, () => typeof sql === 'string' ? Promise.resolve(sql) : sql())
   }
 
+  /** A group that is not of one profile: who knows its query. */
+  setAsked(group: string, ask: () => Promise<string>): void {
+    this.#own.set(group, ask)
+  }
+
   /** A page's own query of a group: one over the query of another. */
   setQuery(subject: FigureSubject, group: string, base: string, over: (query: string) => string): void {
     this.#own.set(group, async () => over(await this.query(subject, base)))

@@ -10,7 +10,7 @@ const diff = {
   b: side('b', step(7, 10, 900, true), step(8, 910, 400, true), step(9, 1310, 120)),
   step_time: { a_ns: 100, b_ns: 120, difference_ns: 20 },
   contributions: [
-    { name: 'computation', a_ns: 60, b_ns: 90, difference_ns: 30, kind: 'kernels', rows: [{ name: 'k', difference_ns: 25 }], others_ns: 5, rest_ns: 0, rest: 'rest' },
+    { name: 'computation', a_ns: 60, b_ns: 90, difference_ns: 30, kind: 'kernels', rows: [{ name: 'k', layer: '', shape: '', matched: 'exact', difference_ns: 25 }], others_ns: 5, rest_ns: 0, rest: 'rest' },
     { name: 'copies', a_ns: 20, b_ns: 20, difference_ns: 0 },
     { name: 'other', a_ns: 20, b_ns: 10, difference_ns: -10 },
   ],
@@ -27,6 +27,7 @@ test('bars lead from one step time to the other, each from where the last one en
     ['other', 'less', 0, 120, 130],
     ['Step time of B', 'total', 0, 0, 120],
   ])
+  expect(bars[2]!.value).toEqual({ id: 'diff.kernels.difference', text: '+25.0 ns', key: { name: 'k', layer: '', shape: '', matched: 'exact' } })
   expect(waterfall({ ...diff, step_time: null })).toEqual([])
 })
 
@@ -60,7 +61,7 @@ test('small probabilities are not rounded up; changes of ranks are shares of the
   expect(text([row], 'p')).toEqual(['p', '< 0.0001'])
   expect(exactCell(row.p_adjusted, 'probability')).toBe('5.00e-10')
   expect(text([row], 'ratio')).toEqual(['Of median', '13.4 %'])
-  expect(text([{ ...row, kind: 'kernels', ratio: row.b / row.a, p_adjusted: 0.0213 }], 'ratio')[0]).toBe('B / A')
+  expect(text([{ ...row, kind: 'kernels', ratio: row.b! / row.a!, p_adjusted: 0.0213 }], 'ratio')[0]).toBe('B / A')
   expect(text([{ ...row, kind: 'kernels', p_adjusted: 0.0213 }], 'p')[1]).toBe('0.0213')
 })
 

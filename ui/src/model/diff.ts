@@ -1,5 +1,6 @@
 // Two profiles or runs compared: the server's answer, and what the page shows of it.
-import { formatBytes } from './numbers'
+import { figure, joinWords, type Figure, type FigureKey, type Words } from './figures'
+import { countOf, formatBytes, formatProbability } from './numbers'
 import type { TableColumn } from './tables'
 import { formatNs, type Ps, type Span } from './time'
 
@@ -34,12 +35,12 @@ export interface DiffRow {
   shape: string
   matched: string
   unit: 'ns' | 'B'
-  a: number
-  b: number
-  difference: number
+  a: number | null // a side that does not have the row has no figures of it
+  b: number | null
+  difference: number | null
   ratio: number | null
-  count_a: number
-  count_b: number
+  count_a: number | null
+  count_b: number | null
   p_adjusted: number | null
   bus_bandwidth_a: number | null // of collectives of runs
   bus_bandwidth_b: number | null
@@ -55,7 +56,7 @@ export interface Contribution {
   b_ns: number
   difference_ns: number
   kind?: DiffKind
-  rows?: { name: string; layer: string; shape: string; difference_ns: number }[]
+  rows?: { name: string; layer: string; shape: string; matched: string; difference_ns: number }[]
   others_ns?: number
   rest_ns?: number
   rest?: string
@@ -88,13 +89,42 @@ export function formatRatio(ratio: number | null): string {
   return `${ratio > 1 ? '+' : ''}${percent} %`
 }
 
+/** "Step time 4.06 ms → 4.30 ms", "+243 µs (+6.0 %)". */
+export function stepTimeWords({ a_ns, b_ns, difference_ns, ratio }: NonNullable<Diff['step_time']>): { times: Words; change: Words } {
+  return {
+    times: ['Step time ', figure('diff.a_ns', formatNs(a_ns)), ' → ', figure('diff.b_ns', formatNs(b_ns))],
+    change: [figure('diff.difference_ns', formatChange(difference_ns)), ' (', figure(ratio >= 10 ? 'diff.ratio' : 'diff.change', formatRatio(ratio)), ')'],
+  }
+}
+
+/** How sure that is: "significant, p = 0.0022, Mann-Whitney U test; medians 3.98 ms → 4.22 ms". */
+export function verdictWords({ step_time, test }: Diff): Words {
+  const { significance, p_value, median_a_ns, median_b_ns } = step_time!
+  const p: Words = p_value === null ? '' : [', p ', p_value < 0.0001 ? '' : '= ', figure('computed.diff.p_value', formatProbability(p_value)), `, ${test}`]
+  return [significance, ...p, '; medians ', figure('diff.median_a_ns', formatNs(median_a_ns)), ' → ', figure('diff.median_b_ns', formatNs(median_b_ns))]
+}
+
+/** "20 steps; 1 device NVIDIA H200; left out as warming up: 0, 1, 2" */
+export function sideWords(side: DiffSide, letter: 'a' | 'b'): Words {
+  const count = (column: string, number: number, noun: string): [Figure, string] => {
+    const [text, ...rest] = countOf(number, noun).split(' ')
+    return [figure(`diff.sides.${column}`, text!, { side: letter }), ` ${rest.join(' ')}`]
+  }
+  const out = side.steps.filter((one) => one.left_out).map((one) => one.number)
+  return joinWords([
+    count('steps', side.steps.length, 'steps'), side.ranks ? countOf(side.ranks, 'ranks') : '',
+    side.devices > 0 && [...count('devices', side.devices, 'devices'), side.device_name && ` ${side.device_name}`],
+    out.length > 0 && `left out as warming up: ${out.join(', ')}`,
+  ], '; ')
+}
+
 export interface WaterfallBar {
   name: string
   kind: 'total' | 'more' | 'less'
   depth: number
   from: number // on the axis, which begins at no time at all: 0 to 1
   to: number
-  text: string
+  value: Figure
 }
 
 const MIN_SHOWN = 0.005 // of the largest difference; smaller ones are part of no picture
@@ -110,21 +140,26 @@ export function waterfall(diff: Diff): WaterfallBar[] {
   for (const part of parts) levels.push(levels.at(-1)! + part.difference_ns)
   const high = Math.max(step.b_ns, ...levels) || 1
   const place = (ns: number) => ns / high
-  const total = (name: string, ns: number): WaterfallBar => ({ name, kind: 'total', depth: 0, from: 0, to: place(ns), text: formatNs(ns) })
-  const changed = (name: string, depth: number, at: number, by: number): WaterfallBar => ({
-    name, kind: by > 0 ? 'more' : 'less', depth, from: place(Math.min(at, at + by)), to: place(Math.max(at, at + by)), text: formatChange(by),
+  const total = (name: string, id: string, ns: number): WaterfallBar => ({ name, kind: 'total', depth: 0, from: 0, to: place(ns), value: figure(id, formatNs(ns)) })
+  const changed = (name: string, depth: number, at: number, by: number, id: string, key: FigureKey): WaterfallBar => ({
+    name, kind: by > 0 ? 'more' : 'less', depth, from: place(Math.min(at, at + by)), to: place(Math.max(at, at + by)), value: figure(id, formatChange(by), key),
   })
-  const bars = [total('Step time of A', step.a_ns)]
+  const bars = [total('Step time of A', 'diff.a_ns', step.a_ns)]
   for (const [index, part] of parts.entries()) {
-    bars.push(changed(part.name, 0, levels[index]!, part.difference_ns))
+    const key = { part: part.name }
+    bars.push(changed(part.name, 0, levels[index]!, part.difference_ns, 'diff.parts.difference_ns', key))
     let at = levels[index]!
-    const inside = [...(part.rows ?? []), { name: `other ${part.kind}`, difference_ns: part.others_ns ?? 0 }, { name: part.rest ?? '', difference_ns: part.rest_ns ?? 0 }]
+    const inside = [
+      ...(part.rows ?? []).map(({ name, layer, shape, matched, difference_ns }) => ({ name, by: difference_ns, id: `diff.${part.kind}.difference`, key: { name, layer, shape, matched } })),
+      { name: `other ${part.kind}`, by: part.others_ns ?? 0, id: 'diff.parts.others_ns', key },
+      { name: part.rest ?? '', by: part.rest_ns ?? 0, id: 'diff.parts.rest_ns', key },
+    ]
     for (const row of inside) {
-      if (isShown(row.difference_ns)) bars.push(changed(row.name, 1, at, row.difference_ns))
-      at += row.difference_ns
+      if (isShown(row.by)) bars.push(changed(row.name, 1, at, row.by, row.id, row.key))
+      at += row.by
     }
   }
-  bars.push(total('Step time of B', step.b_ns))
+  bars.push(total('Step time of B', 'diff.b_ns', step.b_ns))
   const within = (share: number) => Math.max(0, Math.min(1, share)) // rows inside a part may go beyond it
   return bars.map((bar) => ({ ...bar, from: within(bar.from), to: within(bar.to) }))
 }
@@ -185,16 +220,14 @@ export function startOf(side: DiffSide, step: number): Ps | null {
 
 const ORDER = ['slower', 'more', 'faster', 'less', 'new', 'gone', 'same']
 
-const isThere = (row: DiffRow, side: 'a' | 'b') => row.change !== (side === 'a' ? 'new' : 'gone')
-
 export const DIFF_COLUMNS: TableColumn<DiffRow>[] = [
   {
     key: 'change', title: 'Change', kind: 'text', value: (row) => row.change,
     meaning: 'Slower or faster only if the change is significant over the steps, where there are enough of them.',
   },
   { key: 'name', title: 'Name', kind: 'text', value: (row) => row.name, isWide: true },
-  { key: 'a', title: 'A', kind: 'ns', value: (row) => (isThere(row, 'a') ? row.a : null), meaning: 'Per step and device, or of the whole capture.' },
-  { key: 'b', title: 'B', kind: 'ns', value: (row) => (isThere(row, 'b') ? row.b : null), meaning: 'Per step and device, or of the whole capture.' },
+  { key: 'a', title: 'A', kind: 'ns', value: (row) => row.a, meaning: 'Per step and device, or of the whole capture.' },
+  { key: 'b', title: 'B', kind: 'ns', value: (row) => row.b, meaning: 'Per step and device, or of the whole capture.' },
   { key: 'difference', title: 'Difference', kind: 'ns', value: (row) => row.difference },
   { key: 'ratio', title: 'B / A', kind: 'number', value: (row) => row.ratio },
   { key: 'count_a', title: 'Count A', kind: 'number', value: (row) => row.count_a },
@@ -230,8 +263,17 @@ const RANK_COLUMNS: Record<string, Partial<TableColumn<DiffRow>>> = {
   },
 }
 
+/** What distinguishes rows of a kind. */
+export const rowKey = ({ name, layer, shape, matched }: DiffRow): FigureKey => ({ name, layer, shape, matched })
+
 /** The columns for rows of a kind: memory has bytes, and what no row has is left out. */
 export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
+  const kind = rows[0]?.kind
+  const ids = (column: TableColumn<DiffRow>) => (column.key === 'p' ? 'computed.diff.p_adjusted' : column.kind === 'text' ? undefined : `diff.${kind}.${column.key}`)
+  return shownColumns(rows).map((column) => ({ ...column, figure: ids(column) }))
+}
+
+function shownColumns(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
   const isMemory = rows.some((row) => row.unit === 'B')
   const hasBandwidth = rows.some((row) => row.bus_bandwidth_a || row.bus_bandwidth_b)
   const hasNoCounts = rows.every((row) => row.kind === 'ranks' || row.kind === 'machines')
@@ -249,13 +291,12 @@ export function columnsFor(rows: readonly DiffRow[]): TableColumn<DiffRow>[] {
 
 export function byImportance(a: DiffRow, b: DiffRow): number {
   const outside = (row: DiffRow) => Number(row.significance === 'outside steps')
-  return ORDER.indexOf(a.change) - ORDER.indexOf(b.change) || outside(a) - outside(b) || Math.abs(b.difference) - Math.abs(a.difference)
+  return ORDER.indexOf(a.change) - ORDER.indexOf(b.change) || outside(a) - outside(b) || Math.abs(b.difference ?? 0) - Math.abs(a.difference ?? 0)
 }
 
 /** A sentence about a kind: "3 slower, 1 faster, 0 new, 0 gone, 72 others". */
-export function tally(diff: Diff, kind: DiffKind): string {
-  const { more, less, same, ...rest } = diff.counts[kind]
+export function tally(diff: Diff, kind: DiffKind): Words {
   const [up, down] = kind === 'memory' ? ['more', 'less'] : ['slower', 'faster']
-  return `${more} ${up}, ${less} ${down}, ${rest.new} new, ${rest.gone} gone, ${same} ${diff.test ? 'without significant change' : 'the same'}`
+  const words = { more: up, less: down, new: 'new', gone: 'gone', same: diff.test ? 'without significant change' : 'the same' }
+  return joinWords((['more', 'less', 'new', 'gone', 'same'] as const).map((change) => [figure(`computed.diff.${change}`, String(diff.counts[kind][change])), ` ${words[change]}`]), ', ')
 }
-

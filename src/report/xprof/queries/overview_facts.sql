@@ -1,7 +1,7 @@
 -- What to know first, with the figures it is made of.
 WITH {step_shares},
 cost AS (
-    SELECT sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes, sum(flops) AS flops,
+    SELECT {steady_sum of=compute_s} AS compute_s, sum(hbm_bytes) AS hbm_bytes, {steady_sum of=flops} AS flops,
         count(*) FILTER (flops IS NULL) AS unknown
     FROM op
 ),

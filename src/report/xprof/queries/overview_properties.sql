@@ -1,7 +1,7 @@
 -- Utilization of devices, as XProf's overview states it.
 WITH {step_shares},
 cost AS (
-    SELECT sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes, coalesce(sum(occurrences), 0) AS op_count
+    SELECT {steady_sum of=compute_s} AS compute_s, sum(hbm_bytes) AS hbm_bytes, coalesce(sum(occurrences), 0) AS op_count
     FROM op
 ),
 on_host AS (

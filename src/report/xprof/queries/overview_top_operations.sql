@@ -2,7 +2,7 @@
 WITH grouped AS (
     SELECT coalesce(framework_op, name) AS operation,
         coalesce(any_value(framework_type), any_value(category)) AS category, sum(self_ns) AS ns,
-        sum(total_ns) AS total_ns, sum(flops) AS flops, sum(tensor_core_ns) AS tensor_ns
+        sum(total_ns) AS total_ns, {steady_sum of=flops} AS flops, sum(tensor_core_ns) AS tensor_ns
     FROM op
     GROUP BY 1
 ),

@@ -9,9 +9,9 @@ WITH part AS (
 category, 'Program' AS name, '0' AS program_text, 1 AS occurrences, total_ns AS timed_ns, 0 AS self_ns,
 total_ns AS all_ns, true AS include_infeed_outfeed FROM (
     WITH cost AS (
-        SELECT r.step_id, sum(o.flops / o.occurrences) AS flops,
-            sum(o.compute_s / o.occurrences) AS compute_s, sum(o.xprof_flops / o.occurrences) AS xprof_flops,
-            sum(o.xprof_device_flops / o.occurrences) AS xprof_device_flops,
+        SELECT r.step_id, {steady_sum of=o.flops / o.occurrences} AS flops,
+            {steady_sum of=o.compute_s / o.occurrences} AS compute_s, {steady_sum of=o.xprof_flops / o.occurrences} AS xprof_flops,
+            {steady_sum of=o.xprof_device_flops / o.occurrences} AS xprof_device_flops,
             sum(o.bytes / o.occurrences) AS bytes, sum(o.hbm_bytes / o.occurrences) AS hbm_bytes
         FROM HloRun r
         JOIN part o ON o.operation_id = r.operation_id
@@ -29,8 +29,8 @@ total_ns AS all_ns, true AS include_infeed_outfeed FROM (
     SELECT number::VARCHAR AS step, * EXCLUDE (number)
     FROM step_row
     UNION ALL BY NAME
-    SELECT 'Average' AS step, avg(total_ns) AS total_ns, avg(flops) AS flops, avg(compute_s) AS compute_s,
-        avg(xprof_flops) AS xprof_flops, avg(xprof_device_flops) AS xprof_device_flops, avg(bytes) AS bytes,
+    SELECT 'Average' AS step, avg(total_ns) AS total_ns, {steady_avg of=flops} AS flops, {steady_avg of=compute_s} AS compute_s,
+        {steady_avg of=xprof_flops} AS xprof_flops, {steady_avg of=xprof_device_flops} AS xprof_device_flops, avg(bytes) AS bytes,
         avg(hbm_bytes) AS hbm_bytes
     FROM step_row
     HAVING count(*) > 0

@@ -6,8 +6,8 @@ WITH grouped AS (
         coalesce(any_value(CASE WHEN framework_op IS NOT NULL THEN framework_type END), 'Unknown') AS type,
         max(occurrences) AS occurrences, sum(total_ns) AS total_ns,
         CASE WHEN count(timed_ns) > 0 THEN sum(total_ns) END AS timed_ns, sum(self_ns) AS self_ns,
-        sum(tensor_core_ns) AS tensor_core_ns, sum(flops) AS flops, sum(compute_s) AS compute_s,
-        sum(xprof_flops) AS xprof_flops, sum(xprof_device_flops) AS xprof_device_flops, sum(bytes) AS bytes,
+        sum(tensor_core_ns) AS tensor_core_ns, {steady_sum of=flops} AS flops, {steady_sum of=compute_s} AS compute_s,
+        {steady_sum of=xprof_flops} AS xprof_flops, {steady_sum of=xprof_device_flops} AS xprof_device_flops, sum(bytes) AS bytes,
         sum(hbm_bytes) AS hbm_bytes, sum(cmem_read_bytes) AS cmem_read_bytes,
         sum(cmem_write_bytes) AS cmem_write_bytes, sum(vmem_read_bytes) AS vmem_read_bytes,
         sum(vmem_write_bytes) AS vmem_write_bytes

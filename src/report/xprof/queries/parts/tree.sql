@@ -70,7 +70,7 @@ fused AS (
 ),
 node AS (
     SELECT path[1:depth] AS path, depth, sum(self_ns) AS ns, sum(occurrences) AS occurrences,
-        sum(flops) AS flops, sum(compute_s) AS compute_s, sum(hbm_bytes) AS hbm_bytes,
+        {steady_sum of=flops} AS flops, {steady_sum of=compute_s} AS compute_s, sum(hbm_bytes) AS hbm_bytes,
         sum(hbm_bytes) FILTER (timed_ns IS NOT NULL OR depth < len(path) - 1) AS timed_bytes,
         CASE
             WHEN bool_or(depth > 0 AND depth = len(path) AND (len(path) > 1 OR is_idle)) THEN 'operation'

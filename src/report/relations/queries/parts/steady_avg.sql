@@ -1,0 +1,2 @@
+-- The mean of fractions, as steady_sum.
+avg({of} ORDER BY {of})
