@@ -208,17 +208,17 @@ static void explain_no_query(const char *id, enum figure_query found, size_t pro
                       : found != FIGURE_OF_TWO ? "is over one profile or run"
                       : profiles == 1          ? "is over two profiles: name both"
                                                : NULL;
-    if (found == FIGURE_NO_GROUP)
+    if (found == FIGURE_NO_GROUP) {
         fprintf(stderr,
                 "%s figures: no group of figures '%s'; %s figures lists figures as GROUP.FIGURE\n",
                 program_name(), id, program_name());
-    if (found == FIGURE_NO_GROUP)
         suggest_figures(id);
-    else if (why)
+    } else if (why) {
         fprintf(stderr, "%s figures: the query of %s %s\n", program_name(), id, why);
-    else
+    } else {
         fprintf(stderr, "%s figures: %s is of two runs, which have no query over tables\n",
                 program_name(), id);
+    }
 }
 
 struct figures_call {

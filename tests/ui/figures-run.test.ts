@@ -115,11 +115,12 @@ test('every figure of real ranks, which lack much, and of their timelines is wha
   await expectAllRight(collected, 40)
   expect(await page.locator('[data-figure="run.findings.cost_ns"]').count()).toBe(0) // unknown, not 0
 
-  const rank = new Collected(server, groups, 'rank', { path: `/profiles/${encodeURIComponent('runs/run=real/rank=1')}`, folder: join(folder, 'rank') })
-  mkdirSync(rank.folder)
+  const tables = join(folder, 'rank')
+  const rank = new Collected(server, groups, 'rank', { path: `/profiles/${encodeURIComponent('runs/run=real/rank=1')}`, folder: tables })
+  mkdirSync(tables)
   for (const table of readdirSync(join(folder, 'runs'))) {
     const file = join(folder, 'runs', table, 'run=real/instance=rank-1/rank=1/part-0.parquet')
-    if (existsSync(file)) symlinkSync(file, join(rank.folder, `${table}.parquet`))
+    if (existsSync(file)) symlinkSync(file, join(tables, `${table}.parquet`))
   }
   await page.getByRole('link', { name: 'Open rank 1' }).click()
   await page.getByRole('tab', { name: 'Summary' }).click()
