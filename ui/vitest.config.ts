@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // Files that take longest begin, so that no worker is left with one of them at the end.
-const LONGEST = ['coverage', 'charts', 'timeline-events', 'timeline', 'device', 'tabs', 'details', 'analysis', 'uploads', 'manager', 'tensorboard']
+const LONGEST = ['figures', 'coverage', 'figures-tabs', 'figures-panes', 'charts', 'timeline-events', 'timeline', 'device', 'tabs', 'details', 'analysis', 'uploads', 'manager', 'tensorboard']
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -62,7 +62,7 @@ def tables_of(folder):
     return tables
 
 
-def rows_of(tables, query, ids):
+def rows_of(tables, query, ids=()):
     """The rows of a query: those of some ids alone, where all keys have one."""
     if ids and all(isinstance(one, int) for one in ids):
         query = f"FROM ({query}) WHERE id IN ({', '.join(map(str, ids))})"

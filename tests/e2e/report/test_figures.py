@@ -200,8 +200,8 @@ def test_the_command_prints_definitions_and_queries(kymo, server):
     assert kymo.ok("figures", "kernel_stats").count("kernel_stats.kernels.") > 8
     query = kymo.ok("figures", "summary.devices", "gpt", "--data-path", server.place)
     assert kymo.json("sql", "gpt", query, "--data-path", server.place, "--format", "json")
-    assert "compares two profiles, name both" in kymo.refuses("figures", "diff.kernels", "gpt", "--data-path", server.place, code=2)
-    assert "is of one profile" in kymo.refuses("figures", "summary", "gpt", "gpt", "--data-path", server.place, code=2)
+    assert "is over two profiles: name both" in kymo.refuses("figures", "diff.kernels", "gpt", "--data-path", server.place, code=2)
+    assert "is over one profile" in kymo.refuses("figures", "summary", "gpt", "gpt", "--data-path", server.place, code=2)
     assert "is of two runs" in kymo.refuses("figures", "diff.ranks", "gpt", "gpt", "--data-path", server.place, code=2)
     assert "no figure 'nothing'" in kymo.refuses("figures", "nothing", code=2)
     assert "no group of figures 'nothing'" in kymo.refuses("figures", "nothing", "gpt", "--data-path", server.place, code=2)
