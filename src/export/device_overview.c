@@ -74,10 +74,10 @@ static void put_units(const struct device_analysis *device, const struct text_st
         if (path->wait_ps[i] == 0)
             continue;
         table_format(&table, "waiting: %s", device_wait_name((enum device_wait)i));
-        table_text(&table, TEXT("-"));
-        table_text(&table, TEXT("-"));
+        table_text(&table, TEXT(""));
+        table_text(&table, TEXT(""));
         add_part(&table, path->wait_ps[i], sums->total_ps);
-        table_text(&table, TEXT("-"));
+        table_text(&table, TEXT(""));
     }
     table_end(&table, style, out);
 }

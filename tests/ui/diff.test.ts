@@ -49,7 +49,7 @@ test('two profiles of the list are compared, and the address brings the page bac
   await paragraphs.first().waitFor()
   expect((await paragraphs.allInnerTexts()).slice(0, 2)).toEqual(diff.warnings)
   const time = diff.step_time!
-  expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
+  expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Mean step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
   expect(await page.getByLabel('What explains the step time').getByRole('listitem').first().innerText()).toContain(formatNs(time.a_ns))
   const shown = await cells(page, 'Changes')
   expect(shown[0]!.slice(0, 2)).toEqual(['new', diff.rows.find((row) => row.kind === 'kernels')!.name])
@@ -114,7 +114,7 @@ test('two runs are compared from the page of one of them: step times as lines, r
   await expect.poll(() => [parameter('a'), parameter('b')]).toEqual(['runs/monday', 'runs/tuesday'])
   await expect.poll(async () => (await cells(page, 'Changes'))[0]?.slice(0, 2)).toEqual(['slower', 'rank 5'])
   const time = (await getJson<Diff>(fleet, '/diff?a=runs/monday&b=runs/tuesday')).step_time!
-  expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
+  expect(await page.getByRole('region', { name: 'Step time' }).innerText()).toContain(`Mean step time ${formatNs(time.a_ns)} → ${formatNs(time.b_ns)}`)
   const chart = page.getByRole('img', { name: /^Step times over steps/ })
   expect(await chart.locator('path').evaluateAll((all) => all.map((one) => one.getAttribute('d')!.split('L').length))).toEqual([20, 20])
   const box = (await chart.boundingBox())!

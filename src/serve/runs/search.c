@@ -374,6 +374,19 @@ static const struct field *plan_column(struct plan *plan, const char *name, colu
     return field;
 }
 
+/* A name is what was recorded, or the shorter one that is shown. */
+static bool put_name_condition(struct output *sql, const struct condition *condition,
+                               const struct field *field, struct error *err)
+{
+    const struct field *shown = find_column(TABLE_EVENT_TYPES, "display_name");
+    output_char(sql, '(');
+    bool ok = put_condition(sql, condition, "e", field, err);
+    output_text(sql, " OR e.event_type_id IN (SELECT y.id FROM EventType y WHERE ");
+    ok = ok && put_condition(sql, condition, "y", shown, err);
+    output_text(sql, "))");
+    return ok;
+}
+
 /* Adds a condition. A field that is an alias may also be a column: "layer" of instructions. */
 static bool plan_condition(struct plan *plan, const struct condition *condition, column_test *has,
                            const void *context, bool *is_known, struct error *err)
@@ -389,7 +402,10 @@ static bool plan_condition(struct plan *plan, const struct condition *condition,
         return true;
     }
     output_text(&plan->where, plan->where.size ? " AND " : " WHERE ");
-    return put_condition(&plan->where, condition, alias, field, err);
+    bool is_name = plan->base->table == TABLE_EVENTS && strcmp(field->name, "name") == 0 &&
+                   strcmp(alias, "e") == 0 && has(context, "EventType", "display_name");
+    return is_name ? put_name_condition(&plan->where, condition, field, err)
+                   : put_condition(&plan->where, condition, alias, field, err);
 }
 
 /* Operations and modules on a stream contain no others. */

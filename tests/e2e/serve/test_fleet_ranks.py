@@ -104,7 +104,7 @@ def test_a_rank_without_events_has_none_in_a_search_or_selection(server):
     """Ranks of synthetic runs have sums of steps alone."""
     rank = url(5, "run=clocks")
     selected = server.post(rank + "/selection", {"tracks": [0, 3], "from": "0", "to": "1000000000"})
-    assert selected == {"count": 0, "total_ns": 0, "self_ns": 0, "names": [], "tracks": [], "edges": []}
+    assert selected == {"count": 0, "total_ns": 0, "self_ns": None, "names": [], "tracks": [], "edges": []}
     found = server.get(rank + "/search", q="gemm")
     assert (found["count"], found["kinds"], found["names"], found["hits"]) == (0, [], [], [])
 

@@ -425,6 +425,13 @@ def test_a_search_finds_what_sql_finds(server, sql, query, events, runs):
     assert sum(t["count"] for t in found["kinds"]) == len(expected)
 
 
+def test_events_are_found_by_the_name_that_is_shown(server, sql):
+    """Names of operations on a TPU are whole instructions; shown is the first word."""
+    (row,) = sql("tpu run", """SELECT display_name AS shown, count(*) AS count FROM SystemProfileEvents e JOIN EventType t ON t.id = e.event_type_id
+        WHERE display_name <> t.name GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1""")
+    assert server.get("profiles/tpu%20run/search", q=f'name:"{row["shown"]}"')["count"] == row["count"] > 10
+
+
 def test_hits_come_in_pages(server):
     whole = server.get("profiles/gpt/search", q="fusion", limit=50)["hits"]
     pages = [server.get("profiles/gpt/search", q="fusion", limit=20, offset=o)["hits"] for o in (0, 20, 40)]

@@ -217,7 +217,7 @@ def test_wrong_usage_is_told_apart_from_failure(kymo, arguments, complaint):
 
 def test_the_help_has_options_and_examples(kymo):
     text = kymo.ok("sql", "--help")
-    assert "usage: kymo sql [options] PROFILE [QUERY]" in text
+    assert "usage: kymo sql [options] PROFILE|DATASET/RUN [QUERY]" in text
     for option in ("--format", "--limit", "--data-path", "--output-file"):
         assert option in text
     assert "GROUP BY name ORDER BY ms DESC LIMIT 10" in text

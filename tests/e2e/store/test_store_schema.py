@@ -96,7 +96,7 @@ def test_schema_fields_tell_units_forms_and_choices(any_profile):
             assert row["field_unit"] == "ns", row
         if name.endswith("_bytes"):
             assert row["field_unit"] == "B", row
-        assert name.endswith("_percent") == (row["field_unit"] in ("%", "fraction")) or row["table_name"] == "Summary", row
+        assert name.endswith("_percent") == (row["field_unit"] in ("%", "fraction")) or row["table_name"] in ("Summary", "FrameworkNode"), row
         is_percent = row["field_unit"] == "%"
         bounds = row["field_minimum"], row["field_maximum"]
         assert bounds == ((0.0, 100.0) if is_percent else (None, None))

@@ -89,10 +89,10 @@ export function formatRatio(ratio: number | null): string {
   return `${ratio > 1 ? '+' : ''}${percent} %`
 }
 
-/** "Step time 4.06 ms → 4.30 ms", "+243 µs (+6.0 %)". */
+/** "Mean step time 4.06 ms → 4.30 ms", "+243 µs (+6.0 %)". */
 export function stepTimeWords({ a_ns, b_ns, difference_ns, ratio }: NonNullable<Diff['step_time']>): { times: Words; change: Words } {
   return {
-    times: ['Step time ', figure('diff.a_ns', formatNs(a_ns)), ' → ', figure('diff.b_ns', formatNs(b_ns))],
+    times: ['Mean step time ', figure('diff.a_ns', formatNs(a_ns)), ' → ', figure('diff.b_ns', formatNs(b_ns))],
     change: [figure('diff.difference_ns', formatChange(difference_ns)), ' (', figure(ratio >= 10 ? 'diff.ratio' : 'diff.change', formatRatio(ratio)), ')'],
   }
 }

@@ -21,8 +21,8 @@ WITH measures AS (
   GROUP BY rank, device_idx
 )
 SELECT m.*, l.program, l.late_steps, l.median_own_ns, l.median_excess_ns, l.late_ns,
-  coalesce(w.steps, 0) AS matched_steps, coalesce(w.waited_ns, 0) AS waited_ns,
-  coalesce(w.held_up_ns, 0) AS held_up_ns, coalesce(w.came_last_count, 0) AS came_last_count,
+  coalesce(w.steps, 0) AS matched_steps, w.waited_ns,
+  w.held_up_ns, coalesce(w.came_last_count, 0) AS came_last_count,
   coalesce(w.collectives, 0) AS matched_collectives
 FROM measures AS m
 JOIN late AS l ON l.rank = m.rank AND l.device_idx = m.device_idx
