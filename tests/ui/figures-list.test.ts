@@ -52,7 +52,7 @@ test('every figure of the list is what its query gives for the profile of the ro
   await page.goBack()
   await page.locator('[data-profile=gpt] .size [data-figure]').hover()
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Size' }).getByText('there is no query').waitFor()
+  await page.getByRole('dialog', { name: 'Size' }).getByText('it has no query').waitFor()
   expect(page.consoleErrors).toEqual([])
   await page.close()
 })

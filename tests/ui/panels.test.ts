@@ -106,6 +106,7 @@ test('the lower panel collapses and covers the timeline, remembered; number keys
   await page.keyboard.press('5')
   await grid(page, 'Operations').waitFor()
   await tab(page, 'Operators').and(page.locator('[aria-selected=true]')).waitFor()
+  await page.mouse.move(700, 20) // over a figure, ? tells what that is
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Help' }).getByText('Open the first to ninth tab').waitFor()
   await page.keyboard.press('Escape')

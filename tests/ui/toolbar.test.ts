@@ -35,7 +35,7 @@ async function open(path = '/profile/gpt', options: Parameters<typeof openPage>[
 test('it shows name and size of the profile, and links to the profile list', async () => {
   await open()
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('gpt')
-  expect(await page.getByRole('banner').textContent()).toContain('15,335 events · 141.7 ms · XPlane')
+  expect(await page.getByRole('banner').textContent()).toContain('15,335 events · 88.89 ms · XPlane')
   await page.getByRole('link', { name: 'All profiles' }).click()
   await page.waitForURL(`${server.url}/`)
   await page.goBack()
