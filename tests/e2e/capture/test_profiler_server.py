@@ -1,5 +1,6 @@
 """libkymo-server in a program: captured by kymo, XProf and JAX's tool, and visited by clients that mean no good."""
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -256,13 +257,20 @@ def test_the_client_is_told_the_last_that_the_program_kymo_said(kymo, executable
 # ---- A guest in the program ---------------------------------------------------------------------
 
 
-def listening(pid):
-    """The addresses at which a process listens."""
+def sockets(pid):
+    """The inodes of a process's sockets; it may close files meanwhile."""
     inodes = set()
     for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        target = os.readlink(fd)
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+        with contextlib.suppress(FileNotFoundError):
+            target = os.readlink(fd)
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+    return inodes
+
+
+def listening(pid):
+    """The addresses at which a process listens."""
+    inodes = sockets(pid)
     found = set()
     for table in ("tcp", "tcp6"):
         for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
@@ -345,7 +353,7 @@ def test_a_child_of_fork_neither_serves_nor_records(kymo, program, tmp_path):
     wait_for(lambda: program.left() != [])
     time.sleep(0.1)
     child = program.ask("fork")
-    wait_for(lambda: all("socket" not in os.readlink(fd) for fd in pathlib.Path(f"/proc/{child}/fd").iterdir()))
+    wait_for(lambda: not sockets(child))
     time.sleep(0.5)
     client.close()
     wait_for(lambda: program.left() == [])
