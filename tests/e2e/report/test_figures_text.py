@@ -43,7 +43,7 @@ TITLES = {
     "steps": "Steps", "operators": "Operators, time on the device", "families": "Families of kernels", "kernels": "Kernels", "collectives": "Collectives",
     "copies": "Copies", "host": "Host, time of each operator and call itself", "memory": "Memory",
 }
-PAIRS = [("gpt", "torch"), ("gpt", "gpt"), ("torch", "torch-gpt"), ("cpu", "gpt"), ("tpu", "amd")]
+PAIRS = [("gpt", "torch"), ("gpt", "gpt"), ("tpu", "amd")]
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def is_text(value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profile", ["gpt", "torch", "cpu"], indirect=True)
+@pytest.mark.parametrize("profile", ["gpt", "torch"], indirect=True)
 def test_reports_are_what_the_queries_find_in_every_format(profile):
     """As JSON and CSV to the last digit; as text to the digits printed. What does not apply is blank."""
     defined = {f"{group['id']}.{figure['column']}" for group in profile.server.ask("GET", "figures").json["groups"] for figure in group["figures"]}
@@ -345,7 +345,7 @@ def test_a_command_prints_the_same_digits_in_every_run(kymo, place, query_of):
     """Threads take rows in any order; sums of fractions are in an order of their own, and those of plain DuckDB, too."""
     profile = Profile(kymo, place, "gpt", query_of)
     for tool, table_name in (("op_profile", "nodes"), ("framework_op_stats", "operations")):
-        answers = {profile.ok("tool", tool, "gpt", "--format", "json") for _ in range(5)}
+        answers = {profile.ok("tool", tool, "gpt", "--format", "json") for _ in range(3)}
         assert len(answers) == 1, tool
         shown = json.loads(answers.pop())[table_name]
         query = profile.query(f"{tool}.{table_name}")
