@@ -210,7 +210,8 @@ static char *strip_path(struct jobs *jobs, const char *id, char *reason)
 }
 
 /* What was uploaded is kept to be processed again. A capture can only be taken again: all that is
- * kept is the reason, on disk where there is a profile of the hosts that answered. */
+ * kept is the reason, on disk where there is a profile of the hosts that answered. There the job
+ * is written before its files go, so that nobody finds the profile without the reason. */
 static void record_failure(struct jobs *jobs, const char *id, const char *reason, bool has_profile)
 {
     struct job job;
@@ -221,18 +222,16 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
     job.state = JOB_FAILED;
     mem_free(job.reason);
     job.reason = mem_copy_text(reason, strlen(reason));
-    if (job.addresses)
+    if (job.addresses && !has_profile) {
         remove_files(jobs, id);
-    if (!job.addresses) {
-        job_write(jobs->folder, &job, &ignored);
-    } else if (has_profile) {
-        char *folder = job_folder(jobs, id);
-        if (make_directories(folder, &ignored))
-            job_write(jobs->folder, &job, &ignored);
-        mem_free(folder);
-    } else {
         *array_push(&jobs->failed_captures) = job;
         return;
+    }
+    job_write(jobs->folder, &job, &ignored);
+    if (job.addresses) {
+        char *files = path_format("%s/%s/files", jobs->folder, id);
+        folder_remove(files);
+        mem_free(files);
     }
     job_free(&job);
 }

@@ -160,19 +160,20 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* Profiles, jobs and unprocessed runs of the same name become one entry; jobs come second, as they
- * change the status of a profile that exists. The caller frees the list. */
+ * change the status of a profile that exists, but are read first: a job that ends meanwhile has
+ * left its profile. The caller frees the list. */
 profile_entries profile_entries_find(struct server *server, const char *only)
 {
     profile_entries list = {0};
     profile_names names = {0};
     struct error ignored;
+    job_list jobs = jobs_list(server->jobs);
     if (only)
         add_profile(server, only, &list);
     else if (profile_list(server->data_path, &names, &ignored))
         for (size_t i = 0; i < names.count; i++)
             add_profile(server, names.items[i], &list);
     profile_names_free(&names);
-    job_list jobs = jobs_list(server->jobs);
     const struct job *job;
     array_each (job, &jobs)
         if (!only || strcmp(job->name, only) == 0)
