@@ -114,7 +114,10 @@ static void put_sources_text(const struct analysis *analysis, const struct text_
         int64_t process = catalog->tracks.items[track->parent].id;
         table_text(&table, catalog_track_label(catalog, i));
         table_text(&table, host_of(catalog, i));
-        table_format(&table, process ? "%lld" : "", (long long)process);
+        if (process)
+            table_format(&table, "%lld", (long long)process);
+        else
+            table_text(&table, TEXT(""));
         table_count(&table, sizes[i].lanes);
         table_count(&table, sizes[i].events);
         add_times(&table, &sizes[i].extent);
