@@ -42,6 +42,7 @@ lock = threading.Lock()
 passed = failed = 0
 cpu_seconds = 0.0
 failures = []  # names of what failed: a log may keep no more than its end
+running = []  # names of the stages of this run
 durations = []  # of tests, as (seconds, stage, name)
 
 
@@ -213,7 +214,7 @@ def sanitized(preset):
 
 STAGES = {
     "format": Stage(None, formatting),
-    "e2e": Stage(None, lambda: end_to_end_tests("release", ROOT / "bin" / "kymo")),
+    "e2e": Stage(None, lambda: end_to_end_tests("release", ROOT / "bin" / "kymo", *(["--beside-sanitized"] if "e2e-asan" in running else []))),
     "ui": Stage(None, ui_tests),
     "unit": Stage("test", lambda: unit_tests("test")),
     "unit-asan": Stage("asan", lambda: unit_tests("asan")),
@@ -269,7 +270,8 @@ def main():
     options = parser.parse_args()
     stages = QUICK if options.quick else STAGES
     started = time.time()
-    run([stage for name, stage in stages.items() if options.stage is None or name in options.stage])
+    running.extend(name for name in stages if options.stage is None or name in options.stage)
+    run([stages[name] for name in running])
     for seconds, stage, name in sorted(durations, reverse=True)[:options.durations]:
         print(f"{seconds:>6.1f} s {stage}: {name}")
     print(f"{time.time() - started:.0f} s, {cpu_seconds:.0f} s CPU time")

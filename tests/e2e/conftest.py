@@ -81,6 +81,7 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="the first case of each test, and none that takes long or needs the wheel")
     parser.addoption("--sanitized", action="store_true",
                      help="what can tell a sanitized program from a plain one: tests that run it, a few cases each")
+    parser.addoption("--beside-sanitized", action="store_true", help="what --sanitized leaves out, where both are run")
     parser.addoption("--cpu-times", metavar="FILE", help="append the CPU time of each test and fixture; cpu_times.py adds it up")
 
 
@@ -98,22 +99,28 @@ def is_quick(item):
     return not item.get_closest_marker("slow") and "installed" not in item.fixturenames
 
 
-def pytest_collection_modifyitems(config, items):
-    quick, sanitized = config.getoption("--quick"), config.getoption("--sanitized")
-    chosen = [item for item in items if (is_for_sanitizers(item) if sanitized else not item.get_closest_marker("sanitized_build"))
-              and (not quick or is_quick(item))]
+def some_cases(items, most):
+    """Of each test `most(item)` cases, evenly."""
     cases = collections.defaultdict(list)
-    for item in chosen:
+    for item in items:
         cases[item.path, item.originalname].append(item)
-    if quick or sanitized:  # some cases of each test, evenly
-        for found in cases.values():
-            most = 1 if quick else sanitized_cases(found[0])
-            found[:] = [item for number, item in enumerate(found) if number * most // len(found) != (number - 1) * most // len(found)]
-    kept = {id(item) for found in cases.values() for item in found}
-    left = [item for item in items if id(item) not in kept]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if id(item) in kept]
+    return [item for found in cases.values() for number, item in enumerate(found)
+            if number * most(found[0]) // len(found) != (number - 1) * most(found[0]) // len(found)]
+
+
+def pytest_collection_modifyitems(config, items):
+    sanitized = some_cases(filter(is_for_sanitizers, items), sanitized_cases)
+    kept = [item for item in items if not item.get_closest_marker("sanitized_build")]
+    if config.getoption("--sanitized"):
+        kept = sanitized
+    elif config.getoption("--beside-sanitized"):
+        others = set(map(id, sanitized))
+        kept = [item for item in kept if id(item) not in others]
+    if config.getoption("--quick"):
+        kept = some_cases(filter(is_quick, kept), lambda item: 1)
+    left = set(map(id, kept))
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in left])
+    items[:] = [item for item in items if id(item) in left]
 
 
 class Kymo:

@@ -395,7 +395,7 @@ static void quick_exit_under_writers(void **state)
 
 TEST(a_program_may_exit_while_its_threads_record)
 {
-    for (int round = 0; round < (IS_SANITIZED ? 30 : 60); round++) {
+    for (int round = 0; round < (IS_SANITIZED ? 12 : 60); round++) {
         char directory[4096];
         struct ntrace trace;
         longest_us = round % 3 ? 1000 : 10000;
