@@ -26,7 +26,10 @@ struct recording {        /* an execution in memory */
 
 struct writers { /* one file for each physical core of a logical one */
     struct ntff_writer *of[LOGICAL_MAX];
-    uint32_t executions; /* of a session */
+    /* Of a session: its capture, whether that ends, executions begun, and sinks that write. */
+    uint64_t capture;
+    bool is_over;
+    uint32_t executions, open;
 };
 
 struct sink {
@@ -34,6 +37,7 @@ struct sink {
     struct recording *recording;
     bool is_single; /* the file ends with the execution */
     bool only_failed;
+    struct writers *session; /* whose writer it is, or NULL */
     struct model *model;
     uint32_t core;
 };
@@ -218,7 +222,7 @@ static struct recording *recording_begin(struct model *model, uint32_t core)
 
 /* ---- Sinks --------------------------------------------------------------------------------- */
 
-/* The session's, or where one would be. */
+/* The session's, or where one would be: of executions that failed. */
 static bool session_directory(char path[static PATH_MAX])
 {
     size_t length = kymo_session_dir(path, PATH_MAX);
@@ -233,12 +237,26 @@ static bool session_directory(char path[static PATH_MAX])
     return written < PATH_MAX && (mkdir(path, 0777) == 0 || errno == EEXIST);
 }
 
-/* With the lock held: a file of its own for the first execution of a model. */
-static struct ntff_writer *open_single(const struct model *model, uint32_t core)
+/* The directory of a session's profiles, which may be apart from the session's own; the one around
+ * it is made, too. */
+static bool make_directory(const char *path)
 {
-    char directory[PATH_MAX], path[PATH_MAX + 64];
-    if (!session_directory(directory))
-        return NULL;
+    char around[PATH_MAX];
+    const char *name = strrchr(path, '/');
+    snprintf(around, sizeof around, "%.*s", name ? (int)(name - path) : 0, path);
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return true;
+    if (around[0] && mkdir(around, 0777) == 0 && mkdir(path, 0777) == 0)
+        return true;
+    rt_error(RT_NRT, "cannot create %s: %s", path, strerror(errno));
+    return false;
+}
+
+/* With the lock held: a file of its own for the first execution of a model. */
+static struct ntff_writer *open_single(const struct model *model, uint32_t core,
+                                       const char *directory)
+{
+    char path[PATH_MAX + 64];
     choose_path(path, sizeof path, directory, model);
     if (core == 0)
         save_neff(directory, model, "");
@@ -253,13 +271,12 @@ static void use_neff(struct ntff_writer *writer, const struct model *model)
     ntff_use_neff(writer, &neff);
 }
 
-/* With the lock held: the file of the core's session. */
-static struct ntff_writer *open_session(const struct model *model, uint32_t core,
-                                        uint32_t *execution)
+/* With the lock held: the file of the core's session; NULL when that is ending. */
+static struct ntff_writer *open_session(struct writers *writers, const struct model *model,
+                                        uint32_t core, const char *directory, uint32_t *execution)
 {
-    char directory[PATH_MAX], path[PATH_MAX + 64], suffix[32];
-    struct writers *writers = &session_writers[model->vnc->index];
-    if (!session_directory(directory))
+    char path[PATH_MAX + 64], suffix[32];
+    if (writers->is_over)
         return NULL;
     snprintf(suffix, sizeof suffix, "_vnc_%u", model->vnc->index);
     if (core == 0)
@@ -277,23 +294,52 @@ static struct ntff_writer *open_session(const struct model *model, uint32_t core
     return writers->of[core];
 }
 
+/* With the lock held: the files of a session, from the beginning when it is another than before. */
+static struct writers *writers_of(uint64_t capture, const struct vnc *vnc)
+{
+    struct writers *writers = &session_writers[vnc->index];
+    if (writers->capture != capture) {
+        finish_all(writers);
+        writers->capture = capture;
+        writers->is_over = false;
+    }
+    return writers;
+}
+
+/* With the lock held: the execution that is the model's first in the session, on all its cores. */
+static bool is_first(struct model *model, uint64_t capture, uint32_t execution)
+{
+    if (model->first.capture != capture) {
+        model->first.capture = capture;
+        model->first.execution = execution;
+    }
+    return model->first.execution == execution;
+}
+
 /* With the lock held. */
 static bool choose(struct sink *sink, uint32_t *execution)
 {
+    char directory[PATH_MAX];
+    uint64_t capture;
     struct model *model = sink->model;
     for (const struct profiled *item = profiled; item; item = item->next)
         if (item->model == model && !item->is_stopped) {
             sink->writer = item->writers.of[sink->core];
             return sink->writer;
         }
-    enum inspect_devices wanted = inspect_devices();
-    if (wanted == INSPECT_MODEL && *execution == 1) {
+    enum kymo_devices wanted = kymo_wanted_devices(&capture, directory, sizeof directory);
+    if (wanted == KYMO_DEVICES_MODEL && is_first(model, capture, *execution)) {
         sink->is_single = true;
-        sink->writer = open_single(model, sink->core);
+        if (make_directory(directory))
+            sink->writer = open_single(model, sink->core, directory);
         return sink->writer;
     }
-    if (wanted == INSPECT_SESSION) {
-        sink->writer = open_session(model, sink->core, execution);
+    if (wanted == KYMO_DEVICES_SESSION) {
+        struct writers *writers = writers_of(capture, model->vnc);
+        if (make_directory(directory))
+            sink->writer = open_session(writers, model, sink->core, directory, execution);
+        sink->session = sink->writer ? writers : NULL;
+        writers->open += sink->session != NULL;
         return sink->writer;
     }
     sink->only_failed = !is_continuous;
@@ -341,6 +387,8 @@ void sink_close(struct sink *sink, const struct ntff_execution *execution)
         ntff_end(sink->writer, execution);
         if (sink->is_single)
             finish(sink->writer);
+        if (sink->session && --sink->session->open == 0 && sink->session->is_over)
+            finish_all(sink->session);
     } else {
         sink->recording->execution = *execution;
         sink->recording->is_complete = true;
@@ -474,6 +522,19 @@ static NRT_STATUS continuous_save(uint32_t vnc, const char *output_dir)
     IN_RUNTIME(save_in_runtime(vnc, output_dir));
 }
 
+/* Files that an execution still writes are finished at its end: who ends a capture may hold a lock
+ * that the execution's callback waits for, as Python's. */
+static void finish_session(void)
+{
+    pthread_mutex_lock(&profiles_lock);
+    for (uint32_t i = 0; i < CORES_MAX; i++) {
+        session_writers[i].is_over = true;
+        if (session_writers[i].open == 0)
+            finish_all(&session_writers[i]);
+    }
+    pthread_mutex_unlock(&profiles_lock);
+}
+
 static void session_end(void)
 {
     if (runtime_enter() == NRT_SUCCESS) {
@@ -481,10 +542,7 @@ static void session_end(void)
             queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
         runtime_leave();
     }
-    pthread_mutex_lock(&profiles_lock);
-    for (uint32_t i = 0; i < CORES_MAX; i++)
-        finish_all(&session_writers[i]);
-    pthread_mutex_unlock(&profiles_lock);
+    finish_session();
 }
 
 static const struct device_profiler profiler = {.start = start,
@@ -500,6 +558,7 @@ static const struct device_profiler profiler = {.start = start,
 __attribute__((constructor)) static void provide_profiler(void)
 {
     device_profiler = &profiler;
+    kymo_before_stop(finish_session);
 }
 
 /* A program that ends without nrt_close leaves whole files as well, unless a core still runs: that
