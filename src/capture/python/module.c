@@ -62,6 +62,12 @@ static bool in_range(const char *what, long long value, long long least, long lo
     return false;
 }
 
+static bool is_by_variable(void)
+{
+    struct kymo_options options = KYMO_OPTIONS;
+    return kymo_options_from_environment(&options);
+}
+
 /* Creating files may take long: kymo_start runs without the interpreter's lock. Ranges are checked
  * before anything is started. */
 static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
@@ -96,7 +102,13 @@ static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
         is_ours |= problem == 0;
         capture_begin_ticks = problem == 0 ? kymo_ticks() : capture_begin_ticks;
         if (problem)
-            fail(problem, "a capture is running already", path);
+            fail(problem,
+                 is_by_variable()
+                     ? "a capture is running already, of the whole program, because of "
+                       "NEURON_RT_INSPECT_ENABLE (kymo inspect sets it); use either "
+                       "that or a profiler in the program"
+                     : "a capture is running already",
+                 path);
         else
             result = PyBool_FromLong(1);
     }
