@@ -221,8 +221,8 @@ trace("nothing asked", module=jax.profiler)
 expected = ["profile_nc_0_session_1.ntff"]
 trace("all", "session")
 os.environ["NEURON_RT_INSPECT_DEVICE_PROFILE"] = "session"
-os.environ["NEURON_RT_INSPECT_OUTPUT_DIR"] = "all of jax"
-trace("all of jax", module=jax.profiler)
+os.environ["NEURON_RT_INSPECT_OUTPUT_DIR"] = "new/all of jax"
+trace("new/all of jax", module=jax.profiler)
 expected = []
 trace("none", "none")
 os.environ["NEURON_RT_INSPECT_DEVICE_PROFILE"] = "0"
@@ -230,7 +230,7 @@ os.environ["NEURON_RT_INSPECT_OUTPUT_DIR"] = "switched off"
 trace("switched off", module=jax.profiler)
 """)
     assert said == "True\n" * 6
-    for name in ("all", "all of jax"):
+    for name in ("all", "new/all of jax"):
         [profile] = folder.glob(f"{name}/*_pid_*/*.ntff")
         assert kymo.ok("show-session", "-s", profile).count("\nexecution ") == 2
 
