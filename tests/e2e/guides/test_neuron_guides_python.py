@@ -427,3 +427,24 @@ def test_full_pytorch_example_and_pytorch_profiling_api(kymo, run_torch, tmp_pat
         assert_drills_down(rows)
         names = {row["name"] for row in rows("SELECT DISTINCT name FROM SystemProfileEvents")}
         assert "nrt_execute" in names and any(name.endswith(expected) for name in names)
+
+
+# ---- Troubleshooting ----------------------------------------------------------------------------------------------------------
+
+def test_incomplete_jax_profiles(kymo, run_jax):
+    """stop_trace inside a `with` block ends the trace there, and the end of the block says that there is none."""
+    said, folder = run_jax("""
+import kymo.profiler
+for module in (jax.profiler, kymo.profiler):
+    try:
+        with module.trace(module.__name__):
+            graph()
+            module.stop_trace()
+            graph()
+    except RuntimeError as problem:
+        print(problem)
+""")
+    assert said == "No profile started\n" * 2
+    for module in ("jax.profiler", "kymo.profiler"):
+        names = [event["name"] for event in kymo.document(folder / module)["trace_events"]]
+        assert names.count("nrt_execute") == 1
