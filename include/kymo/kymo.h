@@ -34,6 +34,9 @@ extern "C" {
 
 /* ---- Control ------------------------------------------------------------------------------- */
 
+/* Which executions of models have a device profile: none, the first of each model, or all. */
+enum kymo_devices { KYMO_DEVICES_NONE, KYMO_DEVICES_MODEL, KYMO_DEVICES_SESSION };
+
 /*
  * What to capture. Initialize it with KYMO_OPTIONS, then set the fields that differ; fields are
  * only ever added at the end, and `size` tells the library which of them the program knows.
@@ -50,13 +53,21 @@ struct kymo_options {
      * "hardware,nrt_load,^cc_running". NULL: all, "none": none. Invalid items are reported on
      * standard error and ignored. */
     const char *event_cores, *event_types;
+    /* Device profiles that a runtime takes meanwhile, and where they go: into a directory with the
+     * name of the session's, in this one. NULL: into the session's own. */
+    enum kymo_devices devices;
+    const char *devices_dir;
 };
 
-#define KYMO_OPTIONS {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000, NULL, NULL}
+#define KYMO_OPTIONS                                                                               \
+    {sizeof(struct kymo_options), NULL, NULL, 2, 1000000, 1000, 1000, NULL, NULL,                  \
+     KYMO_DEVICES_NONE,           NULL}
 
 /* Reads options from the variables NEURON_RT_INSPECT_* and KYMO_LEVEL; returns whether they request
  * a capture. *options must be initialized with KYMO_OPTIONS; strings point into the environment. */
 KYMO_API int kymo_options_from_environment(struct kymo_options *options);
+/* The value of NEURON_RT_INSPECT_DEVICE_PROFILE; usual when it is not set. */
+KYMO_API enum kymo_devices kymo_devices_in_environment(enum kymo_devices usual);
 
 /* Returns 0, or a negative errno after one line on standard error. -EALREADY when a capture is
  * running. */
@@ -72,6 +83,11 @@ KYMO_API int kymo_before_stop(void (*function)(void));
 /* The directory of the session files of the running capture, or else of the last one: returns the
  * length of the path, and stores at most size - 1 bytes of it and a NUL. 0 when there was none. */
 KYMO_API size_t kymo_session_dir(char *path, size_t size);
+
+/* For runtimes that execute models: the device profiles that the running capture asks for, its
+ * number in this process, from 1, and the directory they go to, which may have to be made: none are
+ * asked for when its path does not fit. Both may be NULL. */
+KYMO_API enum kymo_devices kymo_wanted_devices(uint64_t *capture, char *directory, size_t size);
 
 /* Sets the name of the calling thread and of the process in the capture. */
 KYMO_API void kymo_thread_name(const char *name);

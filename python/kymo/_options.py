@@ -127,10 +127,14 @@ JAX_GPU_KEYS = frozenset({
     "gpu_enable_cupti_activity_graph_trace", "gpu_num_chips_to_profile_per_task",
 })
 
+# Device profiles of Neuron models: none, of the first execution of each, of all; in the order of libkymo's values.
+DEVICE_PROFILES = ("none", "model", "session")
+
 # Of Kymo's own recorder.
 KYMO_KEYS: dict[str, _Check] = {
     "kymo_gpu": _flag,
     "kymo_max_events": _number(1),
+    "kymo_device_profile": _word(*DEVICE_PROFILES),
     "kymo_cpu_util_ms": _number(0, 2**32 - 1),
     "kymo_host_memory_ms": _number(0, 2**32 - 1),
     "kymo_python_min_duration_us": _number(0),

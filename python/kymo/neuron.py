@@ -35,13 +35,14 @@ class profile:
       port: no effect, for compatibility: nothing goes over the network.
       ms_duration: the recording ends after this time, or with the block.
       neuron_tensorboard_plugin_dir: the output directory when ``output_dir`` is not given.
-      profile_type: ``operator``: annotations, the runtime's events, and PyTorch's operators with the sizes of their inputs;
-        ``trace``: annotations, the runtime's events, and the calls of Python functions; ``system``: annotations, the runtime's
-        events, and the use of CPUs and memory.
+      profile_type: ``operator``: PyTorch's operators with the sizes of their inputs; ``trace``: the calls of Python functions;
+        ``system``: these calls, and the use of CPUs and memory. All have annotations, the runtime's events, and device profiles of
+        the first execution of each model, unless ``NEURON_RT_INSPECT_DEVICE_PROFILE`` asks for none (0) or for all (session).
       auto_start: start with the block; otherwise with ``start()``.
       delete_working: no effect, for compatibility: there are no intermediate files.
       traced_only: with ``operator``, leave out operators that PyTorch itself calls and keep what compiled programs do.
-      target: ``neuron_profile``: session files, for `kymo view -d`; ``neuron_profile_perfetto``: also a ``.pftrace`` beside them.
+      target: ``neuron_profile``: session files, for `kymo view -d`; ``neuron_profile_perfetto``: also ``system_profile.pftrace``
+        and a ``device_profile_model_….pftrace`` for each device profile; of several ranks, in the directory of each session.
       output_dir: where the session goes.
     """
 
@@ -71,9 +72,10 @@ class profile:
         _program.program()
         os.makedirs(self.output_dir, exist_ok=True)
         samples = 1000 if self._type == "system" else 0
-        _kymo.start(self.output_dir, level=3, cpu_util_ms=samples, host_memory_ms=samples)
+        _kymo.start(self.output_dir, level=3, cpu_util_ms=samples, host_memory_ms=samples,
+                    devices=_kymo.devices_in_environment(1))
         self._is_running = True
-        if self._type == "trace":
+        if self._type != "operator":
             _kymo.trace_frames(exclude=("kymo",))
         if self._type == "operator" and not self._traced_only:
             self._operators = _record_operators()
@@ -95,12 +97,13 @@ class profile:
             self._is_running = False
             if self._timer is not None:
                 self._timer.cancel()
-            if self._type == "trace":
+            if self._type != "operator":
                 _kymo.stop_frames()
             self.session_dir = _kymo.stop()
             if self._target == "neuron_profile_perfetto":
+                is_rank = os.environ.get("WORLD_SIZE", "1") != "1"  # others write to the output directory, too
                 _program.run("view", "-d", self.session_dir, "--output-format", "perfetto", "--output-file",
-                             self.session_dir.rstrip("/") + ".pftrace")
+                             os.path.join(self.session_dir if is_rank else self.output_dir, "system_profile.pftrace"))
 
     def __enter__(self) -> profile:
         if self._auto_start:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, TypeVar, cast
 
 from kymo import _kymo, _program
 from kymo._kymo import StepTraceAnnotation, TraceAnnotation
-from kymo._options import GPU_KEYS, JAX_GPU_KEYS, ProfileOptions, options_of
+from kymo._options import DEVICE_PROFILES, GPU_KEYS, JAX_GPU_KEYS, ProfileOptions, options_of
 
 if TYPE_CHECKING:
     from kymo._jax import Session
@@ -178,7 +178,8 @@ def _begin(started: _Trace) -> None:
         _kymo.start(started.folder, level=options.host_tracer_level,
                     max_events=configuration.get("kymo_max_events", 4_000_000),
                     cpu_util_ms=configuration.get("kymo_cpu_util_ms", 1000),
-                    host_memory_ms=configuration.get("kymo_host_memory_ms", 1000))
+                    host_memory_ms=configuration.get("kymo_host_memory_ms", 1000),
+                    devices=_devices(configuration), devices_dir=started.log_dir)
         if library is not None:
             _record_gpus(library, configuration)
         if configuration.get("kymo_python_sample_hz", 0) > 0:
@@ -192,6 +193,13 @@ def _begin(started: _Trace) -> None:
     except BaseException:
         _give_up(started)
         raise
+
+
+def _devices(configuration: dict[str, Any]) -> int:
+    """Which device profiles of Neuron models to take; Neuron's guides name an output directory where they want them."""
+    if "kymo_device_profile" in configuration:
+        return DEVICE_PROFILES.index(configuration["kymo_device_profile"])
+    return _kymo.devices_in_environment(1 if os.environ.get("NEURON_RT_INSPECT_OUTPUT_DIR") else 0)
 
 
 def _give_up(started: _Trace) -> None:

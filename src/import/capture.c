@@ -233,7 +233,7 @@ static bool find_tables(struct capture *capture, const char *path, struct error 
     return take_run(capture, path, is_events_table, err);
 }
 
-/* Device profiles of a directory: beside a session's files, or alone. */
+/* Device profiles of a directory: beside the files of a session or of a framework, or alone. */
 static bool add_device_files(struct capture *capture, const char *path, struct error *err)
 {
     path_list found = {0};
@@ -311,7 +311,7 @@ static bool find_in_directory(struct capture *capture, const char *path, struct 
         if (kinds[i] == is_explorer_json && is_first && capture->files.count > 0)
             return true;
     }
-    if (capture->files.count == 0 && !add_device_files(capture, path, err))
+    if (!capture->tables && !add_device_files(capture, path, err))
         return false;
     return capture->files.count > 0 || content_refuse_directory(path, err);
 }

@@ -65,7 +65,7 @@ def wheel():
 
 
 def build():
-    for old in FOLDER.glob("kymo-*.whl"):
+    for old in FOLDER.glob("kymo*.whl"):
         old.unlink()
     result = subprocess.run([ROOT / "scripts" / "wheel.sh", FOLDER, f"--config-settings=build-dir={BUILD}"], text=True,
                             capture_output=True, timeout=900, env={**os.environ, **_reuse_of_release(), "PYTHON": sys.executable})
@@ -75,10 +75,10 @@ def build():
 
 
 def install(path, environment, python=sys.executable):
-    """Into a new environment, which has no pip of its own: that of the tests serves it."""
+    """Into a new environment, which has no pip of its own: that of the tests serves it. A path, or a name with what it depends on."""
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run([python, "-m", "venv", "--without-pip", environment], check=True)
-    pip(environment, "install", "--no-compile", "--no-index", "--no-deps", path)
+    pip(environment, "install", "--no-compile", "--no-index", "--find-links", FOLDER, path)
 
 
 def pip(environment, command, *arguments):
@@ -98,10 +98,14 @@ def importable():
 
 def _state_of_inputs():
     """Changes with each file that the wheel is made of. The release build stands for the sources in C."""
-    files = [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*"), *ROOT.glob("python/*/*.py*"), ROOT / "scripts" / "wheel.sh",
+    files = [ROOT / "pyproject.toml", ROOT / "CMakeLists.txt", *ROOT.glob("cmake/*"), *_python_files(), ROOT / "scripts" / "wheel.sh",
              ROOT / "bin" / "kymo", *ROOT.glob("lib/lib*.so*"), *ROOT.glob("lib/kymo/python/kymo/*.so"), pathlib.Path(__file__)]
     facts = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(files) if file.exists()]
     return hashlib.sha256(json.dumps([sys.version, sys.prefix, facts]).encode()).hexdigest()
+
+
+def _python_files():
+    return (file for file in ROOT.glob("python/**/*.*") if file.parent.name != "__pycache__")
 
 
 def _reuse_of_release():

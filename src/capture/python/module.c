@@ -62,45 +62,71 @@ static bool in_range(const char *what, long long value, long long least, long lo
     return false;
 }
 
+static bool is_by_variable(void)
+{
+    struct kymo_options options = KYMO_OPTIONS;
+    return kymo_options_from_environment(&options);
+}
+
 /* Creating files may take long: kymo_start runs without the interpreter's lock. Ranges are checked
  * before anything is started. */
 static PyObject *start(PyObject *module, PyObject *args, PyObject *named)
 {
     (void)module;
-    static char *names[] = {"output_dir",  "level",          "max_events", "instance",
-                            "cpu_util_ms", "host_memory_ms", NULL};
+    static char *names[] = {"output_dir",     "level",   "max_events",  "instance", "cpu_util_ms",
+                            "host_memory_ms", "devices", "devices_dir", NULL};
     struct kymo_options options = KYMO_OPTIONS;
     long long events = (long long)options.max_events, cpu = options.cpu_util_ms,
               memory = options.host_memory_ms;
-    PyObject *path = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "O&|$iLzLL:start", names, PyUnicode_FSConverter,
-                                     &path, &options.level, &events, &options.instance, &cpu,
-                                     &memory))
+    int devices = KYMO_DEVICES_NONE;
+    PyObject *path = NULL, *apart = NULL;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, named, "O&|$iLzLLiO&:start", names, PyUnicode_FSConverter, &path, &options.level,
+            &events, &options.instance, &cpu, &memory, &devices, PyUnicode_FSConverter, &apart))
         return NULL;
     PyObject *result = NULL;
     if (in_range("level", options.level, 0, 3) && in_range("max_events", events, 1, LLONG_MAX) &&
         in_range("cpu_util_ms", cpu, 0, UINT_MAX) &&
-        in_range("host_memory_ms", memory, 0, UINT_MAX)) {
+        in_range("host_memory_ms", memory, 0, UINT_MAX) &&
+        in_range("devices", devices, KYMO_DEVICES_NONE, KYMO_DEVICES_SESSION)) {
         int problem;
         options.output_dir = PyBytes_AsString(path);
         options.max_events = (uint64_t)events;
         options.cpu_util_ms = (unsigned)cpu;
         options.host_memory_ms = (unsigned)memory;
+        options.devices = (enum kymo_devices)devices;
+        options.devices_dir = apart ? PyBytes_AsString(apart) : NULL;
         Py_BEGIN_ALLOW_THREADS;
         problem = kymo_start(&options);
         Py_END_ALLOW_THREADS;
         is_ours |= problem == 0;
         capture_begin_ticks = problem == 0 ? kymo_ticks() : capture_begin_ticks;
         if (problem)
-            fail(problem, "a capture is running already", path);
+            fail(problem,
+                 is_by_variable()
+                     ? "a capture is running already, of the whole program, because of "
+                       "NEURON_RT_INSPECT_ENABLE (kymo inspect sets it); use either "
+                       "that or a profiler in the program"
+                     : "a capture is running already",
+                 path);
         else
             result = PyBool_FromLong(1);
     }
     Py_DECREF(path);
+    Py_XDECREF(apart);
     if (!result)
         return NULL;
     Py_DECREF(result);
     Py_RETURN_NONE;
+}
+
+static PyObject *devices_in_environment(PyObject *module, PyObject *usual)
+{
+    (void)module;
+    long value = PyLong_AsLong(usual);
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    return PyLong_FromLong((long)kymo_devices_in_environment((enum kymo_devices)value));
 }
 
 static PyObject *stop_tracers(PyObject *module, PyObject *unused)
@@ -138,7 +164,12 @@ static PyMethodDef functions[] = {
     {"stop_samples", stop_samples, METH_NOARGS, "stop_samples()\n\nEnds the recording of stacks."},
     {"start", (PyCFunction)(void (*)(void))start, METH_VARARGS | METH_KEYWORDS,
      "start(output_dir, *, level=2, max_events=1000000, instance=None, cpu_util_ms=1000, "
-     "host_memory_ms=1000)\n\nBegins a capture. RuntimeError when one is running."},
+     "host_memory_ms=1000, devices=0, devices_dir=)\n\nBegins a capture. devices: device "
+     "profiles of Neuron models: 0 none, 1 of the first execution of each, 2 of all. RuntimeError "
+     "when one is running."},
+    {"devices_in_environment", devices_in_environment, METH_O,
+     "devices_in_environment(usual) -> int\n\nWhat NEURON_RT_INSPECT_DEVICE_PROFILE asks for, as "
+     "`devices` of start(); `usual` when it is not set."},
     {"stop", stop, METH_NOARGS,
      "stop() -> str\n\nEnds the capture and returns the directory of its session. RuntimeError "
      "when none is running."},

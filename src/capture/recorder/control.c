@@ -35,7 +35,7 @@ static struct {
     bool has_appended; /* by kymo_session_append */
     uint32_t number;   /* of captures begun */
     struct kymo_options options;
-    char output[PATH_MAX], instance[128]; /* what the options point to */
+    char output[PATH_MAX], devices_dir[PATH_MAX], instance[128]; /* what the options point to */
     char directory[SESSION_DIRECTORY_MAX], rings[PATH_MAX];
     char process_name[128];
     /* The mapped session file while a capture runs, and plain memory otherwise, so that late counts
@@ -165,8 +165,10 @@ static bool take_options(const struct kymo_options *given)
     if (given && given->size >= sizeof given->size)
         memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     if (options.level < 0 || options.level > 3 || options.max_events == 0 ||
-        options.max_events > ENVIRONMENT_MOST_EVENTS)
+        options.max_events > ENVIRONMENT_MOST_EVENTS || options.devices > KYMO_DEVICES_SESSION)
         return false;
+    snprintf(capture.devices_dir, sizeof capture.devices_dir, "%s",
+             options.devices_dir ? options.devices_dir : "");
     snprintf(capture.output, sizeof capture.output, "%s",
              options.output_dir && *options.output_dir ? options.output_dir : "./output");
     if (options.instance && *options.instance)
@@ -303,6 +305,22 @@ size_t kymo_session_dir(char *path, size_t size)
         snprintf(path, size, "%s", capture.directory);
     lock_release(&capture.lock);
     return length;
+}
+
+/* In a child of fork, the capture that it inherited begins here if it has not yet. */
+enum kymo_devices kymo_wanted_devices(uint64_t *number, char *directory, size_t size)
+{
+    capture_resume();
+    lock_take(&capture.lock);
+    enum kymo_devices devices = capture.running ? capture.options.devices : KYMO_DEVICES_NONE;
+    const char *name = strrchr(capture.directory, '/');
+    int length = capture.devices_dir[0] && name
+                     ? snprintf(directory, size, "%s%s", capture.devices_dir, name)
+                     : snprintf(directory, size, "%s", capture.directory);
+    if (number)
+        *number = capture.number;
+    lock_release(&capture.lock);
+    return !directory || (size_t)length < size ? devices : KYMO_DEVICES_NONE;
 }
 
 int kymo_session_append(const char *name, const void *data, size_t size)

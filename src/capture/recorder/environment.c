@@ -100,7 +100,17 @@ static void check_word(const char *variable, const char *const *words, const cha
     warn(&err);
 }
 
-/* These are for runtimes with devices, which read them by themselves. */
+enum kymo_devices kymo_devices_in_environment(enum kymo_devices usual)
+{
+    const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
+    if (!mode || !*mode)
+        return usual;
+    if (strcmp(mode, "session") == 0)
+        return KYMO_DEVICES_SESSION;
+    return strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 ? KYMO_DEVICES_MODEL
+                                                                : KYMO_DEVICES_NONE;
+}
+
 static void check_device_variables(void)
 {
     static const char *const modes[] = {"0", "1", "model", "session", NULL};
@@ -122,6 +132,7 @@ static void read_variables(struct kymo_options *options)
         options->cpu_util_ms = 0;
     if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", true))
         options->host_memory_ms = 0;
+    options->devices = kymo_devices_in_environment(KYMO_DEVICES_NONE);
     options->event_cores = secure_getenv(ENVIRONMENT_CORES);
     options->event_types = secure_getenv(ENVIRONMENT_TYPES);
     check_device_variables();

@@ -47,6 +47,17 @@ static bool make_folder(struct server_session *session, struct status *status)
                       strerror(problem));
 }
 
+/* Device profiles of a software runtime are files, not part of the XPlane: they go where Neuron's
+ * guides have programs name a directory for them, unless the variables ask for none. */
+static void ask_for_devices(struct kymo_options *options)
+{
+    const char *directory = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
+    bool is_named = directory && *directory;
+    options->devices =
+        kymo_devices_in_environment(is_named ? KYMO_DEVICES_MODEL : KYMO_DEVICES_NONE);
+    options->devices_dir = is_named ? directory : "./output";
+}
+
 static bool start_recorder(struct server_session *session, int level, struct status *status)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -54,6 +65,7 @@ static bool start_recorder(struct server_session *session, int level, struct sta
     options.output_dir = session->folder;
     options.level = level;
     options.cpu_util_ms = options.host_memory_ms = CAPTURE_SAMPLES_MS;
+    ask_for_devices(&options);
     int problem = kymo_start(&options);
     if (problem == 0)
         atomic_store(&is_recorder_ours, true);

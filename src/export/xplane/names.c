@@ -364,6 +364,12 @@ static void take_all_nameless_ids(struct naming *naming)
                               &catalog->types.items[xspace_use_number(naming->uses[i])].args);
 }
 
+/* XLA has no plane of a Neuron runtime's name, and its number is that of the core. */
+static bool has_suffix(struct text name)
+{
+    return !text_starts(name, TEXT("/neuron_rt")) && !text_starts(name, TEXT("/device:NEURON"));
+}
+
 /* Captures of other formats may have several processes on a host, each with planes of the same
  * names. */
 static void put_plane_name(const struct naming *naming, struct intern *names)
@@ -376,7 +382,7 @@ static void put_plane_name(const struct naming *naming, struct intern *names)
     output_write(&unique, name.data, name.size);
     if (!naming->space->is_copy && intern_find(names, name) != INTERN_NONE)
         output_format(&unique, " [%lld]", (long long)catalog->tracks.items[source->parent].id);
-    if (naming->space->guest && naming->space->guest->suffix)
+    if (naming->space->guest && naming->space->guest->suffix && has_suffix(name))
         output_format(&unique, "%s", naming->space->guest->suffix);
     name = (struct text){unique.data, unique.size};
     intern_add(names, name);

@@ -145,8 +145,8 @@ static enum source_role role_of_plane(struct text name)
 {
     if (text_starts(name, TEXT("/device:")) || text_starts(name, TEXT("#Chip")))
         return SOURCE_DEVICE;
-    if (text_starts(name, TEXT("/host:")) || text_equal(name, TEXT("Host CPUs")) ||
-        text_equal(name, TEXT("Syscalls")))
+    if (text_starts(name, TEXT("/host:")) || text_starts(name, TEXT("/neuron_rt")) ||
+        text_equal(name, TEXT("Host CPUs")) || text_equal(name, TEXT("Syscalls")))
         return SOURCE_HOST;
     return SOURCE_OTHER;
 }

@@ -32,6 +32,10 @@ struct model {
     } programs[LOGICAL_MAX];
     uint32_t rank, rank_count;
     atomic_ullong executions; /* begun */
+    struct {                  /* the execution that a session profiled as the model's first */
+        uint64_t capture;     /* kymo_wanted_devices; 0: none yet */
+        uint32_t execution;
+    } first;
 };
 
 /* NULL for an invalid handle; put with object_put. */

@@ -7,14 +7,12 @@
 #include "base/base.h"
 #include "capture/neuron/trace.h"
 #include "neuron/runtime/api/device.h"
+#include "neuron/runtime/profile_files.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct recording {        /* an execution in memory */
     struct object *model; /* a reference */
@@ -24,16 +22,12 @@ struct recording {        /* an execution in memory */
     bool is_complete;
 };
 
-struct writers { /* one file for each physical core of a logical one */
-    struct ntff_writer *of[LOGICAL_MAX];
-    uint32_t executions; /* of a session */
-};
-
 struct sink {
     struct ntff_writer *writer; /* or else */
     struct recording *recording;
     bool is_single; /* the file ends with the execution */
     bool only_failed;
+    struct writers *session; /* whose writer it is, or NULL */
     struct model *model;
     uint32_t core;
 };
@@ -50,119 +44,6 @@ static struct writers session_writers[CORES_MAX];
 static bool is_continuous;
 static struct recording recordings[CORES_MAX][LOGICAL_MAX];
 
-/* ---- Files --------------------------------------------------------------------------------- */
-
-static void instance_id(char id[static 64])
-{
-    const char *given = secure_getenv("KYMO_INSTANCE_ID");
-    if (given && *given)
-        snprintf(id, 64, "%s", given);
-    else if (gethostname(id, 64) != 0)
-        id[0] = '\0';
-    id[63] = '\0';
-}
-
-static void fill_header(struct ntff_header *header, const struct model *model, uint32_t core)
-{
-    const struct vnc *vnc = model->vnc;
-    *header = (struct ntff_header){.core_version = settings.instance->core->version,
-                                   .device_index = vnc->chip,
-                                   .core_index = vnc->core_in_chip + core,
-                                   .logical_core = vnc->index,
-                                   .core_in_logical = core,
-                                   .rank = model->rank,
-                                   .rank_count = model->rank_count,
-                                   .ticks_per_us = hardware_ticks_per_us(settings.instance->core),
-                                   .process_id = (uint32_t)getpid(),
-                                   .is_simulation = true,
-                                   .computed = settings.compute,
-                                   .dge_notifications = settings.dge_notifications};
-    memcpy(header->neff_uuid, model->info->header.uuid, sizeof header->neff_uuid);
-    snprintf(header->neff_name, sizeof header->neff_name, "%s", model->info->header.name);
-    snprintf(header->instance_type, sizeof header->instance_type, "%s", settings.instance->name);
-    instance_id(header->instance_id);
-}
-
-/* "profile.ntff"; of the second physical core "profile_core_1.ntff". */
-static void path_of_core(char *to, size_t size, const char *path, uint32_t core)
-{
-    size_t stem = strlen(path);
-    const char *end = strrchr(path, '.');
-    if (end && !strchr(end, '/'))
-        stem = (size_t)(end - path);
-    if (core == 0)
-        snprintf(to, size, "%s", path);
-    else
-        snprintf(to, size, "%.*s_core_%u%s", (int)stem, path, core, path + stem);
-}
-
-static struct ntff_writer *create(const char *path, const struct model *model, uint32_t core)
-{
-    struct ntff_header header;
-    struct error err;
-    char own[PATH_MAX + 16], line[ERROR_LINE_SIZE];
-    fill_header(&header, model, core);
-    path_of_core(own, sizeof own, path, core);
-    struct ntff_writer *writer = ntff_create(own, &header, &err);
-    if (!writer)
-        rt_error(RT_NRT, "%s", error_line(&err, line));
-    return writer;
-}
-
-static NRT_STATUS finish(struct ntff_writer *writer)
-{
-    struct error err;
-    char line[ERROR_LINE_SIZE];
-    if (!writer || ntff_finish(writer, &err))
-        return NRT_SUCCESS;
-    rt_error(RT_NRT, "%s", error_line(&err, line));
-    return NRT_FAILURE;
-}
-
-static NRT_STATUS finish_all(struct writers *writers)
-{
-    NRT_STATUS status = NRT_SUCCESS;
-    for (uint32_t i = 0; i < LOGICAL_MAX; i++) {
-        NRT_STATUS result = finish(writers->of[i]);
-        status = status == NRT_SUCCESS ? result : status;
-        writers->of[i] = NULL;
-    }
-    writers->executions = 0;
-    return status;
-}
-
-/* The NEFF beside its profiles, once. */
-static void save_neff(const char *directory, const struct model *model, const char *suffix)
-{
-    char path[PATH_MAX + 64];
-    uint64_t id = trace_next_id();
-    trace_event(EVENT_nrt_profile_add_node_info, model->vnc->index, TRACE_START, id,
-                kymo_uint("model_id", model->id));
-    snprintf(path, sizeof path, "%s/neff_%llu%s.neff", directory, (unsigned long long)model->hash,
-             suffix);
-    FILE *file = fopen(path, "wbxe");
-    if (!file) {
-        if (errno != EEXIST)
-            rt_error(RT_NRT, "cannot write %s: %s", path, strerror(errno));
-    } else {
-        bool ok = fwrite(model->bytes, 1, model->size, file) == model->size;
-        if (fclose(file) != 0 || !ok)
-            rt_error(RT_NRT, "cannot write %s: %s", path, strerror(errno));
-    }
-    trace_event(EVENT_nrt_profile_add_node_info, model->vnc->index, TRACE_STOP, id);
-}
-
-/* <hash>_instid_<i>_vnc_<c>.ntff, with the first i that is free. */
-static void choose_path(char *path, size_t size, const char *directory, const struct model *model)
-{
-    for (unsigned i = 0; i < 100000; i++) {
-        snprintf(path, size, "%s/%llu_instid_%u_vnc_%u.ntff", directory,
-                 (unsigned long long)model->hash, i, model->vnc->index);
-        if (access(path, F_OK) != 0)
-            return;
-    }
-}
-
 /* ---- Recordings in memory ------------------------------------------------------------------ */
 
 static void recording_clear(struct recording *recording)
@@ -175,13 +56,13 @@ static void recording_clear(struct recording *recording)
 static NRT_STATUS recording_save(const struct recording *recording, const char *path, uint32_t core)
 {
     const struct model *model = (const struct model *)recording->model;
-    struct ntff_writer *writer = create(path, model, core);
+    struct ntff_writer *writer = profile_file_create(path, model, core);
     if (!writer)
         return NRT_FAILURE;
     ntff_begin(writer, recording->execution.index);
     ntff_push(writer, recording->items.items, recording->items.count);
     ntff_end(writer, &recording->execution);
-    return finish(writer);
+    return profile_file_finish(writer);
 }
 
 /* With the lock held: the files of a logical core. */
@@ -191,13 +72,11 @@ static NRT_STATUS save_core(uint32_t vnc, const char *directory)
     const struct recording *first = &recordings[vnc][0];
     if (!first->is_complete)
         return NRT_FAILURE;
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
-        rt_error(RT_NRT, "cannot create %s: %s", directory, strerror(errno));
+    if (!profile_make_directory(directory))
         return NRT_FAILURE;
-    }
     const struct model *model = (const struct model *)first->model;
-    choose_path(path, sizeof path, directory, model);
-    save_neff(directory, model, "");
+    profile_choose_path(path, sizeof path, directory, model);
+    profile_save_neff(directory, model, "");
     NRT_STATUS status = NRT_SUCCESS;
     for (uint32_t i = 0; i < LOGICAL_MAX && status == NRT_SUCCESS; i++)
         if (recordings[vnc][i].is_complete)
@@ -218,31 +97,15 @@ static struct recording *recording_begin(struct model *model, uint32_t core)
 
 /* ---- Sinks --------------------------------------------------------------------------------- */
 
-/* The session's, or where one would be. */
-static bool session_directory(char path[static PATH_MAX])
-{
-    size_t length = kymo_session_dir(path, PATH_MAX);
-    if (length > 0)
-        return length < PATH_MAX;
-    const char *output = secure_getenv("NEURON_RT_INSPECT_OUTPUT_DIR");
-    char instance[64];
-    instance_id(instance);
-    output = output && *output ? output : "./output";
-    mkdir(output, 0777);
-    int written = snprintf(path, PATH_MAX, "%s/%s_pid_%d", output, instance, (int)getpid());
-    return written < PATH_MAX && (mkdir(path, 0777) == 0 || errno == EEXIST);
-}
-
 /* With the lock held: a file of its own for the first execution of a model. */
-static struct ntff_writer *open_single(const struct model *model, uint32_t core)
+static struct ntff_writer *open_single(const struct model *model, uint32_t core,
+                                       const char *directory)
 {
-    char directory[PATH_MAX], path[PATH_MAX + 64];
-    if (!session_directory(directory))
-        return NULL;
-    choose_path(path, sizeof path, directory, model);
+    char path[PATH_MAX + 64];
+    profile_choose_path(path, sizeof path, directory, model);
     if (core == 0)
-        save_neff(directory, model, "");
-    return create(path, model, core);
+        profile_save_neff(directory, model, "");
+    return profile_file_create(path, model, core);
 }
 
 static void use_neff(struct ntff_writer *writer, const struct model *model)
@@ -253,21 +116,20 @@ static void use_neff(struct ntff_writer *writer, const struct model *model)
     ntff_use_neff(writer, &neff);
 }
 
-/* With the lock held: the file of the core's session. */
-static struct ntff_writer *open_session(const struct model *model, uint32_t core,
-                                        uint32_t *execution)
+/* With the lock held: the file of the core's session; NULL when that is ending. */
+static struct ntff_writer *open_session(struct writers *writers, const struct model *model,
+                                        uint32_t core, const char *directory, uint32_t *execution)
 {
-    char directory[PATH_MAX], path[PATH_MAX + 64], suffix[32];
-    struct writers *writers = &session_writers[model->vnc->index];
-    if (!session_directory(directory))
+    char path[PATH_MAX + 64], suffix[32];
+    if (writers->is_over)
         return NULL;
     snprintf(suffix, sizeof suffix, "_vnc_%u", model->vnc->index);
     if (core == 0)
-        save_neff(directory, model, suffix);
+        profile_save_neff(directory, model, suffix);
     if (!writers->of[core]) {
         snprintf(path, sizeof path, "%s/profile_nc_%u_session_%d.ntff", directory,
                  model->vnc->index, inspect_session_id());
-        writers->of[core] = create(path, model, core);
+        writers->of[core] = profile_file_create(path, model, core);
     }
     if (core == 0)
         writers->executions++;
@@ -277,23 +139,52 @@ static struct ntff_writer *open_session(const struct model *model, uint32_t core
     return writers->of[core];
 }
 
+/* With the lock held: the files of a session, from the beginning when it is another than before. */
+static struct writers *writers_of(uint64_t capture, const struct vnc *vnc)
+{
+    struct writers *writers = &session_writers[vnc->index];
+    if (writers->capture != capture) {
+        profile_files_finish(writers);
+        writers->capture = capture;
+        writers->is_over = false;
+    }
+    return writers;
+}
+
+/* With the lock held: the execution that is the model's first in the session, on all its cores. */
+static bool is_first(struct model *model, uint64_t capture, uint32_t execution)
+{
+    if (model->first.capture != capture) {
+        model->first.capture = capture;
+        model->first.execution = execution;
+    }
+    return model->first.execution == execution;
+}
+
 /* With the lock held. */
 static bool choose(struct sink *sink, uint32_t *execution)
 {
+    char directory[PATH_MAX];
+    uint64_t capture;
     struct model *model = sink->model;
     for (const struct profiled *item = profiled; item; item = item->next)
         if (item->model == model && !item->is_stopped) {
             sink->writer = item->writers.of[sink->core];
             return sink->writer;
         }
-    enum inspect_devices wanted = inspect_devices();
-    if (wanted == INSPECT_MODEL && *execution == 1) {
+    enum kymo_devices wanted = kymo_wanted_devices(&capture, directory, sizeof directory);
+    if (wanted == KYMO_DEVICES_MODEL && is_first(model, capture, *execution)) {
         sink->is_single = true;
-        sink->writer = open_single(model, sink->core);
+        if (profile_make_directory(directory))
+            sink->writer = open_single(model, sink->core, directory);
         return sink->writer;
     }
-    if (wanted == INSPECT_SESSION) {
-        sink->writer = open_session(model, sink->core, execution);
+    if (wanted == KYMO_DEVICES_SESSION) {
+        struct writers *writers = writers_of(capture, model->vnc);
+        if (profile_make_directory(directory))
+            sink->writer = open_session(writers, model, sink->core, directory, execution);
+        sink->session = sink->writer ? writers : NULL;
+        writers->open += sink->session != NULL;
         return sink->writer;
     }
     sink->only_failed = !is_continuous;
@@ -340,13 +231,15 @@ void sink_close(struct sink *sink, const struct ntff_execution *execution)
     if (sink->writer) {
         ntff_end(sink->writer, execution);
         if (sink->is_single)
-            finish(sink->writer);
+            profile_file_finish(sink->writer);
+        if (sink->session && --sink->session->open == 0 && sink->session->is_over)
+            profile_files_finish(sink->session);
     } else {
         sink->recording->execution = *execution;
         sink->recording->is_complete = true;
         bool is_last = sink->core + 1 == sink->model->info->program_count;
         if (sink->only_failed && is_last && execution->status != NRT_SUCCESS &&
-            session_directory(directory))
+            profile_session_directory(directory))
             save_core(sink->model->vnc->index, directory);
     }
     pthread_mutex_unlock(&profiles_lock);
@@ -363,7 +256,7 @@ static NRT_STATUS profiled_free(struct profiled *item)
         link = &(*link)->next;
     if (*link)
         *link = item->next;
-    NRT_STATUS status = finish_all(&item->writers);
+    NRT_STATUS status = profile_files_finish(&item->writers);
     object_put(&item->model->object);
     mem_free(item->path);
     mem_free(item);
@@ -384,7 +277,7 @@ static NRT_STATUS profiled_add(struct model *model, const char *filename)
     item->path = mem_copy_text(filename, strlen(filename));
     bool ok = true;
     for (uint32_t i = 0; i < model->info->program_count && ok; i++) {
-        item->writers.of[i] = create(filename, model, i);
+        item->writers.of[i] = profile_file_create(filename, model, i);
         ok = item->writers.of[i];
     }
     item->next = profiled;
@@ -474,6 +367,19 @@ static NRT_STATUS continuous_save(uint32_t vnc, const char *output_dir)
     IN_RUNTIME(save_in_runtime(vnc, output_dir));
 }
 
+/* Files that an execution still writes are finished at its end: who ends a capture may hold a lock
+ * that the execution's callback waits for, as Python's. */
+static void finish_session(void)
+{
+    pthread_mutex_lock(&profiles_lock);
+    for (uint32_t i = 0; i < CORES_MAX; i++) {
+        session_writers[i].is_over = true;
+        if (session_writers[i].open == 0)
+            profile_files_finish(&session_writers[i]);
+    }
+    pthread_mutex_unlock(&profiles_lock);
+}
+
 static void session_end(void)
 {
     if (runtime_enter() == NRT_SUCCESS) {
@@ -481,10 +387,7 @@ static void session_end(void)
             queue_drain(&vncs[i].queues[QUEUE_COMPUTE]);
         runtime_leave();
     }
-    pthread_mutex_lock(&profiles_lock);
-    for (uint32_t i = 0; i < CORES_MAX; i++)
-        finish_all(&session_writers[i]);
-    pthread_mutex_unlock(&profiles_lock);
+    finish_session();
 }
 
 static const struct device_profiler profiler = {.start = start,
@@ -500,6 +403,7 @@ static const struct device_profiler profiler = {.start = start,
 __attribute__((constructor)) static void provide_profiler(void)
 {
     device_profiler = &profiler;
+    kymo_before_stop(finish_session);
 }
 
 /* A program that ends without nrt_close leaves whole files as well, unless a core still runs: that
@@ -519,7 +423,7 @@ void profiles_close(void)
     while (profiled)
         profiled_free(profiled);
     for (uint32_t i = 0; i < CORES_MAX; i++) {
-        finish_all(&session_writers[i]);
+        profile_files_finish(&session_writers[i]);
         for (uint32_t core = 0; core < LOGICAL_MAX; core++)
             recording_clear(&recordings[i][core]);
     }

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 
 import pytest
 
@@ -132,25 +131,6 @@ def events(kymo, session, tables):
     """The names of a session's events."""
     kymo.ok("view", "-d", session, "--output-format", "parquet", "--output-file", tables)
     return {row["name"] for row in kymo.json("sql", tables, "SELECT DISTINCT name FROM SystemProfileEvents", "--format", "json")}
-
-
-def test_the_call_of_the_neuron_guide_records_a_session(kymo, tmp_path):
-    run("""
-        import os
-        with kymo.neuron.profile(
-            port=9012,
-            profile_type='system',
-            target='neuron_profile_perfetto',
-            output_dir=os.environ['NEURON_RT_INSPECT_OUTPUT_DIR'],
-            ms_duration=30000) as profiler:
-            with kymo.profiler.TraceAnnotation("training"):
-                time.sleep(0.01)
-        print(profiler.session_dir)
-    """, head=NEURON, NEURON_RT_INSPECT_OUTPUT_DIR=str(tmp_path))
-    [session] = [path for path in tmp_path.iterdir() if path.is_dir()]
-    assert (session / "ntrace.pb").exists() and (session / "cpu_util.pb").stat().st_size > 0
-    assert pathlib.Path(str(session) + ".pftrace").stat().st_size > 100
-    assert "training" in events(kymo, session, tmp_path / "tables")
 
 
 def test_a_neuron_profile_ends_after_its_time_and_begins_when_told(kymo, tmp_path):

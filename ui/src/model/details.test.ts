@@ -68,7 +68,10 @@ test('a device profile is found by core and instance, else by model', () => {
 
 test('of processes with a core each, the process tells the device profile', () => {
   const all = [7, 8, 9].map((process) => ({ name: `rank_${process}`, core: process % 2, instance: 'i-1', process, profile: null }))
-  const run = (process: number) =>
-    event([{ title: 'IDs', fields: [field('nc_idx', 0), field('instance_id', 'i-1'), field('process_id', process)] }])
+  const run = (process: number, instance = 'i-1') =>
+    event([{ title: 'IDs', fields: [field('nc_idx', 0), field('instance_id', instance), field('process_id', process)] }])
   expect([7, 8, 9].map((process) => deviceProfileOf(run(process), all)?.name)).toEqual(['rank_7', 'rank_8', 'rank_9'])
+  expect(deviceProfileOf(run(8, 'host of jax'), all)?.name).toBe('rank_8')
+  const both = [...all, { ...all[0]!, name: 'other', instance: 'host of jax' }]
+  expect([7, 8].map((process) => deviceProfileOf(run(process, 'host of jax'), both)?.name)).toEqual(['other', undefined])
 })

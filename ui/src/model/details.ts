@@ -301,13 +301,15 @@ export function hasDeviceProfile(details: EventDetails): boolean {
 }
 
 /** The device profile of an execution: by process, if it has one alone, by core and instance, else by model. Cores of an execution are
- *  counted within its process, those of profiles within the device. */
+ *  counted within its process, those of profiles within the device. JAX names hosts otherwise than the runtime's instances: where no
+ *  profile is of the execution's instance, its process decides. */
 export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfile[]): DeviceProfile | null {
   const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
   const core = value('nc_idx')
   const instance = value('instance_id')
   const onInstance = all.filter((one) => (one.instance ?? instance) === instance)
-  const ofProcess = onInstance.filter((one) => typeof one.process === 'number' && one.process === value('process_id'))
+  const hasProcess = (one: DeviceProfile) => typeof one.process === 'number'
+  const ofProcess = (onInstance.some(hasProcess) ? onInstance : all).filter((one) => hasProcess(one) && one.process === value('process_id'))
   if (ofProcess.length === 1) return ofProcess[0]!
   const byCore = (ofProcess.length > 0 ? ofProcess : onInstance).find((one) => one.core !== null && one.core === core)
   if (byCore) return byCore

@@ -28,11 +28,8 @@ static inline bool device_may_wait(const char *function)
     return !device_profiler || !device_profiler->may_wait || device_profiler->may_wait(function);
 }
 
-/* Which executions the session profiles: the first of each model, or all; as the call that began
- * the session asked, else as the variables say. Any thread may ask, at any time. */
-enum inspect_devices { INSPECT_NONE, INSPECT_MODEL, INSPECT_SESSION };
-enum inspect_devices inspect_devices(void);
-/* Whether executions that fail leave a profile. */
+/* Whether executions that fail leave a profile, as the call that began the session asked, else as
+ * the variables say. Any thread may ask, at any time. */
 bool inspect_on_fail(void);
 int inspect_session_id(void);
 

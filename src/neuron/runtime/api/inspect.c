@@ -30,7 +30,6 @@ struct nrt_inspect_config {
 static enum { IDLE, BEGUN, CAPTURING } state;
 /* Of the session that a call began; without one, the variables count. */
 static atomic_bool is_by_call, has_ended;
-static _Atomic enum inspect_devices devices;
 static atomic_bool on_fail;
 static atomic_int session_number = 1;
 struct lock inspect_lock = LOCK_INITIALIZER;
@@ -183,52 +182,25 @@ static bool is_set(const char *variable)
     return value && *value && strcmp(value, "0") != 0;
 }
 
-static enum inspect_devices devices_in_environment(void)
-{
-    const char *mode = secure_getenv("NEURON_RT_INSPECT_DEVICE_PROFILE");
-    if (!mode || !is_set("NEURON_RT_INSPECT_ENABLE"))
-        return INSPECT_NONE;
-    if (strcmp(mode, "session") == 0)
-        return INSPECT_SESSION;
-    return strcmp(mode, "1") == 0 || strcmp(mode, "model") == 0 ? INSPECT_MODEL : INSPECT_NONE;
-}
-
 static bool fails_in_environment(void)
 {
     const char *value = secure_getenv("NEURON_RT_INSPECT_ON_FAIL");
     return value && strcmp(value, "1") == 0;
 }
 
-/* Variables as they were when they were first looked at. */
-static struct {
-    enum inspect_devices devices;
-    bool on_fail;
-} environment;
+/* The variable as it was when it was first looked at. */
+static bool fails_in_first_environment;
 
 static void read_environment(void)
 {
-    environment.devices = devices_in_environment();
-    environment.on_fail = fails_in_environment();
-}
-
-static void look_at_environment(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_environment);
-}
-
-enum inspect_devices inspect_devices(void)
-{
-    look_at_environment();
-    if (is_by_call)
-        return devices;
-    return has_ended ? INSPECT_NONE : environment.devices;
+    fails_in_first_environment = fails_in_environment();
 }
 
 bool inspect_on_fail(void)
 {
-    look_at_environment();
-    return is_by_call ? on_fail : environment.on_fail && !has_ended;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+    return is_by_call ? on_fail : fails_in_first_environment && !has_ended;
 }
 
 int inspect_session_id(void)
@@ -250,10 +222,9 @@ static NRT_STATUS begin_capture(const struct kymo_options *options, const char *
     return result == -ENOMEM ? NRT_RESOURCE : result == -EINVAL ? NRT_INVALID : NRT_FAILURE;
 }
 
-/* With the lock held. by_name: the program asked for them, not only by default. */
-static void set_devices(enum inspect_devices wanted, bool fails, bool by_name, const char *function)
+/* With the lock held. by_name: the program asked for device profiles, not only by default. */
+static void begin_devices(bool fails, bool by_name, const char *function)
 {
-    devices = device_profiler ? wanted : INSPECT_NONE;
     on_fail = device_profiler && fails;
     is_by_call = true;
     has_ended = false;
@@ -310,7 +281,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     if (!config->enable) {
         say("%s: inspect is not enabled; nothing is captured", function);
-        set_devices(INSPECT_NONE, config->on_fail, config->on_fail, function);
+        begin_devices(config->on_fail, config->on_fail, function);
         state = BEGUN;
         return NRT_SUCCESS;
     }
@@ -319,6 +290,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     options.output_dir = config->output_dir;
     options.max_events = config->filter.max_events < max ? config->filter.max_events : max;
     options.level = config->activities[SYSTEM_PROFILE] ? options.level : 0;
+    options.devices = config->activities[DEVICE_PROFILE] ? KYMO_DEVICES_MODEL : KYMO_DEVICES_NONE;
     options.cpu_util_ms = config->activities[CPU_UTIL] ? options.cpu_util_ms : 0;
     options.host_memory_ms = config->activities[HOST_MEMORY] ? options.host_memory_ms : 0;
     if (config->filters_cores) {
@@ -331,8 +303,7 @@ static NRT_STATUS begin_with(const struct nrt_inspect_config *config)
     }
     NRT_STATUS status = begin_capture(&options, function);
     if (status == NRT_SUCCESS)
-        set_devices(config->activities[DEVICE_PROFILE] ? INSPECT_MODEL : INSPECT_NONE,
-                    config->on_fail, config->requests_devices, function);
+        begin_devices(config->on_fail, config->requests_devices, function);
     session_number = config->session_id;
     return status;
 }
@@ -364,9 +335,8 @@ static NRT_STATUS begin_from_environment(void)
         status = begin_capture(&options, NULL);
     }
     if (status == NRT_SUCCESS)
-        set_devices(state == CAPTURING ? devices_in_environment() : INSPECT_NONE,
-                    fails_in_environment(),
-                    devices_in_environment() != INSPECT_NONE || fails_in_environment(), function);
+        begin_devices(fails_in_environment(),
+                      options.devices != KYMO_DEVICES_NONE || fails_in_environment(), function);
     return status;
 }
 

@@ -120,7 +120,7 @@ static NRT_STATUS continuous_start(void)
         say("nrt_profile_continuous_start: already running");
         return NRT_FAILURE;
     }
-    if (inspect_devices() != INSPECT_NONE) {
+    if (device_profiler && kymo_wanted_devices(NULL, NULL, 0) != KYMO_DEVICES_NONE) {
         say("nrt_profile_continuous_start: the running session takes device profiles itself");
         return NRT_FAILURE;
     }

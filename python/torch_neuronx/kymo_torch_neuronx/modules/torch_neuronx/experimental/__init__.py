@@ -1,0 +1,1 @@
+"""Of torch-neuronx's experiments, only the profiler."""
