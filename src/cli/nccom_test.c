@@ -125,8 +125,7 @@ static bool run_case(struct run *run, struct nccom_stream *streams, size_t count
         unlink(log);
     } else {
         write_error(log, &err);
-        if (nccom->debug)
-            print_error(&err);
+        print_error(&err);
         nccom_print_failure(&given->table, streams[0].bytes, log);
         run->errors++;
     }
