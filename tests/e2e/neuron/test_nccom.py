@@ -235,21 +235,21 @@ def test_64_workers_on_logical_cores(nccom):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_a_failure_soon(nccom):
-    process = subprocess.Popen(["nccom-test", "allr", "-r", "4", "-b", "64", "-e", "64", "-n", "4000000", "--debug"],
+def test_a_killed_node_is_a_failure_soon(nccom):
+    process = subprocess.Popen(["nccom-test", "allr", "-r", "4", "-N", "4", "-b", "64", "-e", "64", "-n", "4000000", "--debug"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=nccom.folder, env=nccom.environment,
                                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # hides exit codes, unless undone
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while len(workers := children.read_text().split()) < 4:
+    while len(nodes := children.read_text().split()) < 4:
         assert process.poll() is None
         time.sleep(0.01)
-    os.kill(int(workers[2]), signal.SIGKILL)
+    os.kill(int(nodes[2]), signal.SIGKILL)
     output, messages = process.communicate(timeout=120)  # all operations would take a quarter of an hour on a machine with nothing else to do
     assert process.returncode == 1
     assert "Failure running neuron-bench - log file" in output and output.endswith("1 errors found - test failed\n")
-    assert "worker 2 was killed by signal 9" in messages
-    for worker in workers:
-        assert not pathlib.Path(f"/proc/{worker}").exists()
+    assert "node 2 was killed by signal 9" in messages
+    for node in nodes:
+        assert not pathlib.Path(f"/proc/{node}").exists()
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,9 @@ enum launch_result {
 };
 
 struct launch_options {
-    uint32_t workers;      /* on this node */
-    uint32_t cores_each;   /* of a worker, next to each other; 0: one */
+    uint32_t workers;    /* on this node */
+    uint32_t cores_each; /* of a worker, next to each other; 0: one */
+    bool are_nodes;      /* workers stand for nodes: each has all cores of a machine, and a name */
     uint32_t core_version; /* of the cores that are needed */
     uint32_t logical_size; /* physical cores of a logical one, 0: as the instance has */
     bool is_foreign;       /* the runtime is not Kymo's: cores are those of a device */

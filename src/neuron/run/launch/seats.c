@@ -100,12 +100,12 @@ static bool choose_cores(uint32_t needed, struct cores_row *row, bool *any, stru
 static bool take_cores(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
     struct cores_machine machine;
-    bool any;
-    if (!choose_cores(launch->workers * seats->cores_each, &seats->cores, &any, err))
+    uint32_t needed = seats->cores_each * (seats->are_nodes ? 1 : launch->workers);
+    if (!choose_cores(needed, &seats->cores, &seats->any, err))
         return false;
-    if (launch->is_foreign || !read_machine(&machine))
+    if (launch->is_foreign || seats->are_nodes || !read_machine(&machine))
         return true;
-    seats->lock = cores_take(&machine, CORES_RESERVE, any, &seats->cores, err);
+    seats->lock = cores_take(&machine, CORES_RESERVE, seats->any, &seats->cores, err);
     seats->are_reserved = seats->lock >= 0;
     return seats->are_reserved;
 }
@@ -137,8 +137,10 @@ static bool take_port(struct seats *seats, struct error *err)
 
 bool seats_take(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
-    *seats = (struct seats){
-        .cores_each = launch->cores_each ? launch->cores_each : 1, .lock = -1, .port = -1};
+    *seats = (struct seats){.cores_each = launch->cores_each ? launch->cores_each : 1,
+                            .are_nodes = launch->are_nodes,
+                            .lock = -1,
+                            .port = -1};
     set_machine(launch->core_version, launch->logical_size);
     if (take_cores(seats, launch, err) &&
         (launch->workers == 1 || variable(root_address) || take_port(seats, err)))
@@ -147,8 +149,22 @@ bool seats_take(struct seats *seats, const struct launch_options *launch, struct
     return false;
 }
 
+/* The runtime of a node takes its cores itself. */
+static void enter_node(const struct seats *seats, uint32_t node)
+{
+    char name[24];
+    snprintf(name, sizeof name, "node%u", node);
+    setenv("KYMO_NEURON_NODE", name, 1);
+    if (seats->any)
+        set_number(num_cores, seats->cores_each);
+    else
+        set_row(visible_cores, &(struct cores_row){seats->cores.first, seats->cores_each});
+}
+
 void seats_enter(const struct seats *seats, uint32_t worker)
 {
+    if (seats->are_nodes)
+        return enter_node(seats, worker);
     const struct cores_row own = {seats->cores.first + worker * seats->cores_each,
                                   seats->cores_each};
     set_row(visible_cores, &own);

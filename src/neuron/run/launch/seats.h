@@ -10,8 +10,8 @@
 struct seats {
     struct cores_row cores; /* of all workers */
     uint32_t cores_each;
-    bool are_reserved;
-    int lock, port; /* descriptors, -1: none */
+    bool are_reserved, are_nodes, any; /* any: wherever cores are free */
+    int lock, port;                    /* descriptors, -1: none */
 };
 
 /* Reserves cores, and for several workers a port unless NEURON_RT_ROOT_COMM_ID is set; sets the
