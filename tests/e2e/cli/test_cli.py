@@ -26,6 +26,7 @@ ESCAPE = "\x1b"
 
 def test_the_version_is_one_line(kymo):
     name, version = kymo.ok("--version").split()
+    assert kymo.ok("-v") == kymo.ok("view", "-v") == f"{name} {version}\n"
     assert name == "kymo"
     assert all(part.isdigit() for part in version.split("-")[0].split("."))
 
@@ -400,7 +401,7 @@ def test_the_compatible_names_are_the_same_program_under_another_name(kymo, name
     compatible = type(kymo)(link)
     assert compatible.ok("view", MATMUL, *TEXT) == kymo.ok("view", MATMUL, *TEXT)
     assert f"usage: {name} COMMAND" in compatible.ok("--help")
-    assert f"usage: {name} view" in compatible.ok("view", "--help")
+    assert f"Usage:\n  {name} [OPTIONS] view [view-OPTIONS] [PATH]\n" in compatible.ok("view", "--help")
     assert compatible.refuses("view", code=2).startswith(f"{name} view: ")
     assert compatible.refuses("veiw", code=2).startswith(f"{name}: unknown command")
 

@@ -3,13 +3,14 @@
  */
 #include "neuron/run/nccom/threads.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { GRACE_S = 2 }; /* for the others to end after one failed */
+enum { GRACE_MS = 2000 }; /* for the others to end after one failed */
 
 struct crew {
     pthread_mutex_t lock;
@@ -62,13 +63,11 @@ static void *work(void *argument)
 /* With the lock held. False: one has failed, and others are still running after a while. */
 static bool wait_for_all(struct crew *crew)
 {
-    struct timespec end;
     while (crew->running > 0 && !crew->has_failed)
         pthread_cond_wait(&crew->changed, &crew->lock);
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += GRACE_S;
+    const struct timespec end = clock_after_ms(GRACE_MS);
     while (crew->running > 0)
-        if (pthread_cond_timedwait(&crew->changed, &crew->lock, &end) == ETIMEDOUT)
+        if (pthread_cond_clockwait(&crew->changed, &crew->lock, CLOCK_MONOTONIC, &end) == ETIMEDOUT)
             return false;
     return true;
 }
