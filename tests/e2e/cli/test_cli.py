@@ -406,6 +406,58 @@ def test_the_compatible_names_are_the_same_program_under_another_name(kymo, name
     assert compatible.refuses("veiw", code=2).startswith(f"{name}: unknown command")
 
 
+# As the guides print it, but for neuron-profile's events over the limit: there new ones are not recorded, here old ones are dropped.
+EVENTS = "Maximum number of trace events to capture when profiling. Once hitting this limit, old events are dropped"
+USERSCRIPT = "Run command/script that launches a Neuron workload. E.g. 'python app.py' or './runscript.sh'"
+INSPECT_HELP = {
+    "neuron-profile": f"""\
+Usage:
+  neuron-profile [OPTIONS] inspect [inspect-OPTIONS] [userscript...]
+
+Application Options:
+  -v, --version                      Show version and exit
+
+Help Options:
+  -h, --help                         Show this help message
+
+[inspect command options]
+      -o, --output-dir=              Output directory for the captured profile data, including system and device profiles (default: ./output)
+      -n, --num-trace-events=        {EVENTS}
+          --capture-system-profiles  Disable capture of system profile data. Can reduce output size.
+          --capture-device-profiles  Disable capture of device profile data. Can reduce output size.
+
+[inspect command arguments]
+  userscript:                        {USERSCRIPT}
+""",
+    "neuron-explorer": f"""\
+Usage:
+  neuron-explorer [OPTIONS] inspect [inspect-OPTIONS] [userscript...]
+
+Application Options:
+  -v, --version               Show version and exit
+
+Help Options:
+  -h, --help                  Show this help message
+
+[inspect command options]
+      -o, --output-dir=       Output directory for the inspection results (default: .)
+      -n, --num-trace-events= {EVENTS}
+
+[inspect command arguments]
+  userscript:                 {USERSCRIPT}
+""",
+}
+
+
+@pytest.mark.parametrize("name", INSPECT_HELP)
+def test_the_help_of_inspect_is_that_of_the_guides_and_then_ours(kymo, name):
+    compatible = type(kymo)(pathlib.Path(kymo.path).resolve().parent / "compat" / name)
+    text = compatible.ok("inspect", "--help")
+    assert text.startswith(INSPECT_HELP[name] + "\n[further options of Kymo]\n")
+    named = re.compile(r"^ +(?:-\w, )?--([\w-]+)", re.M)
+    assert sorted(named.findall(text)) == sorted(named.findall(kymo.ok("inspect", "--help")) + ["version"])
+
+
 @pytest.mark.parametrize("format", ["json", "summary-json"])
 def test_pretty_json_is_the_same_document_on_more_lines(kymo, capture, format):
     arguments = ["view", capture, "--output-format", format]
