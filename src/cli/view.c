@@ -277,7 +277,8 @@ static int view(int count, char **arguments)
     struct view_options options = default_options();
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
-         "the capture, a directory; same as PATH, but json and perfetto without --output-file write "
+         "the capture, a directory; same as PATH, but json and perfetto without --output-file "
+         "write "
          "system_profile and device_profile_model_ID files",
          NULL},
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",

@@ -205,13 +205,39 @@ int nrt_tensor_read(const void *tensor, void *data, size_t offset, size_t size)
 """
 
 
+FAILING_RUNTIME = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+int nrt_load_collectives(const void *neff, size_t size, int32_t first, int32_t count, uint32_t rank, uint32_t ranks, void **model)
+{
+    int (*real)(const void *, size_t, int32_t, int32_t, uint32_t, uint32_t, void **) = dlsym(RTLD_NEXT, "nrt_load_collectives");
+    return rank == 1 ? 4 : real(neff, size, first, count, rank, ranks, model);
+}
+"""
+
+
+def build_runtime(kymo, folder, source):
+    """libwrong.so, a runtime library before Kymo's."""
+    libraries = pathlib.Path(kymo.path).resolve().parents[1] / "lib"
+    (folder / "wrong.c").write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so", "-Wl,--no-as-needed", f"-L{libraries}", "-l:libnrt.so.1",
+                    f"-Wl,-rpath,{libraries}"], cwd=folder, check=True)
+
+
+def test_a_worker_that_fails_ends_those_that_wait_for_it(kymo, nccom):
+    build_runtime(kymo, nccom.folder, FAILING_RUNTIME)
+    begun = time.monotonic()
+    result = nccom("allr", "-r", 4, "-b", 64, "-e", 64, "--runtime", "./libwrong.so", status=1)
+    assert "cannot load the NEFF: NRT_RESOURCE (status 4)" in result.stderr
+    assert time.monotonic() - begun < 60  # they would wait for ten minutes
+
+
 @pytest.mark.parametrize("op, expected", [("allr", lambda a, b: (a + b, a + b)), ("sendrecv", lambda a, b: (b, a))])
 def test_the_check_finds_the_byte_that_a_runtime_gets_wrong(kymo, nccom, op, expected):
     """A runtime library before Kymo's that changes one bit of what is read from a tensor."""
-    libraries = pathlib.Path(kymo.path).resolve().parents[1] / "lib"
-    (nccom.folder / "wrong.c").write_text(WRONG_RUNTIME)
-    subprocess.run(["gcc", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so", "-Wl,--no-as-needed", f"-L{libraries}", "-l:libnrt.so.1",
-                    f"-Wl,-rpath,{libraries}"], cwd=nccom.folder, check=True)
+    build_runtime(kymo, nccom.folder, WRONG_RUNTIME)
     arguments = (op, "-r", 2, "-b", 4096, "-e", 4096, "-n", 1, "-w", 0, "-d", "uint32", "--seed", 5, "--runtime", "./libwrong.so")
     nccom(*arguments[:-4], "--runtime", "./libwrong.so")  # without the check nobody sees it
     result = nccom(*arguments, "--check", status=1)
