@@ -1,6 +1,6 @@
 /*
- * What the words of usages stand for, for shell completion, and the names that the program is called
- * by: its own and those of compatible tools.
+ * What the words of usages stand for, for shell completion, and the names that the program is
+ * called by: its own and those of compatible tools.
  */
 #include "cli/cli.h"
 
