@@ -93,6 +93,11 @@ struct refusal {
     const char *option, *reason;
 };
 
+/* An option as the guide of a Neuron tool lists it. */
+struct guide_option {
+    const char *program, *option, *words;
+};
+
 struct command {
     const char *name;
     const char *summary;            /* one line */
@@ -100,6 +105,10 @@ struct command {
     const char *usage;              /* text after the name; see operand_of */
     const char *const *examples;    /* text after the name, NULL-terminated */
     const struct refusal *refusals; /* ends with one without an option; or NULL */
+    /* Where a guide prints the help: its options, ending with one without a program, and what
+     * follows them. */
+    const struct guide_option *guide_options;
+    const char *guide_operand, *guide_argument, *guide_argument_words;
     int (*run)(int count, char **arguments);
 };
 
@@ -107,6 +116,12 @@ extern const struct command command_capture, command_convert, command_diff, comm
     command_fleet, command_info, command_inspect, command_nccom_test, command_neff,
     command_recommend, command_recover, command_serve, command_show_session, command_sql,
     command_stats, command_timeline, command_tool, command_view, command_xprof;
+
+/* Prints the help of a command: Kymo's, or that of the tool whose name it was called by. */
+void help_print(const struct command *command, const struct option *options, size_t count);
+/* "--version" or "-v", before or behind the command. */
+bool is_version_option(const char *word);
+int version_print(void);
 
 /*
  * Parses options into their values and the rest into operands (at most `max`). Prints help and
@@ -166,6 +181,7 @@ extern const char *const compat_names[];
  * NULL-terminated. */
 extern const char *const compat_commands[];
 bool is_compat_command(const char *name);
+bool is_compat_name(const char *name); /* of a tool with commands: neuron-profile */
 
 /* Writes kymo.1, kymo-COMMAND.1 and the pages of the compatible names to a directory. */
 bool manual_write(const struct tool *tool, const char *directory, struct error *err);

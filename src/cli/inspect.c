@@ -22,6 +22,11 @@ enum { NS_PER_S = 1000000000, INSPECT_OPTIONS = 8 };
 
 static int inspect(int count, char **arguments);
 
+/* Those of neuron-explorer's guide: in neuron-profile's, new events are lost instead. */
+#define WORDS_OF_EVENTS                                                                            \
+    "Maximum number of trace events to capture when profiling. Once hitting this limit, old "      \
+    "events are dropped"
+
 const struct command command_inspect = {
     .name = "inspect",
     .summary = "Run a command and record the program, its runtime and the host.",
@@ -49,6 +54,25 @@ const struct command command_inspect = {
             NULL,
         },
     .run = inspect,
+    .guide_options =
+        (const struct guide_option[]){
+            {"neuron-profile", "output-dir",
+             "Output directory for the captured profile data, including system and device profiles "
+             "(default: ./output)"},
+            {"neuron-profile", "num-trace-events", WORDS_OF_EVENTS},
+            {"neuron-profile", "capture-system-profiles",
+             "Disable capture of system profile data. Can reduce output size."},
+            {"neuron-profile", "capture-device-profiles",
+             "Disable capture of device profile data. Can reduce output size."},
+            {"neuron-explorer", "output-dir",
+             "Output directory for the inspection results (default: .)"},
+            {"neuron-explorer", "num-trace-events", WORDS_OF_EVENTS},
+            {NULL, NULL, NULL},
+        },
+    .guide_operand = "[userscript...]",
+    .guide_argument = "userscript:",
+    .guide_argument_words = "Run command/script that launches a Neuron workload. E.g. 'python "
+                            "app.py' or './runscript.sh'",
 };
 
 struct inspect_options {

@@ -20,7 +20,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 static const struct option options[] = {
     {"help", 'h', OPTION_FLAG, NULL, NULL, "lists the commands", NULL},
     {"show-profile-schema", 0, OPTION_FLAG, NULL, NULL, "describes the tables of a profile", NULL},
-    {"version", 0, OPTION_FLAG, NULL, NULL, "prints the version", NULL},
+    {"version", 'v', OPTION_FLAG, NULL, NULL, "prints the version", NULL},
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
 
@@ -123,10 +123,8 @@ int main(int count, char **arguments)
         print_usage(stdout);
         return finish_printing();
     }
-    if (strcmp(word, "--version") == 0) {
-        printf("kymo %s\n", KYMO_VERSION);
-        return finish_printing();
-    }
+    if (is_version_option(word))
+        return version_print();
     if (strcmp(word, "--show-profile-schema") == 0)
         return print_profile_schema();
     if (strcmp(word, "--generate") == 0) {

@@ -42,7 +42,7 @@ static const struct {
      "workers return their results through shared memory, not the network"},
     {"data-collector-host", 0,
      "workers return their results through shared memory, not the network"},
-    {"shared-output-buff", 0, "workers are processes and do not share device memory"},
+    {"shared-output-buff", 0, "workers do not share device memory"},
     {"sb2sb", 0, "collectives of software cores use HBM, not SBUF"},
     {"input-shape", 0, "it sets the layout of data in SBUF; collectives of software cores use HBM"},
     {"output-shape", 0,

@@ -21,7 +21,7 @@ const struct command command_nccom_test = {
         "Runs collective operations of one or several sizes on all workers and prints how long "
         "they take. The operations are all_reduce (allr), all_gather (allg), all_gatherv (allgv), "
         "reduce_scatter (redsct), sendrecv, alltoall, alltoallv, permute; several are measured one "
-        "after the other. Each worker is a process with its own NeuronCore; the workers exchange "
+        "after the other. Each worker is a thread with its own NeuronCore; the workers exchange "
         "real data, and --check compares every output with the expected one.\n\n"
         "Times are those of the simulated device's clock, from when a core starts a collective, "
         "before it waits for the others, until it has the result. GB are 10^9 bytes. algbw is "
@@ -125,8 +125,7 @@ static bool run_case(struct run *run, struct nccom_stream *streams, size_t count
         unlink(log);
     } else {
         write_error(log, &err);
-        if (nccom->debug)
-            print_error(&err);
+        print_error(&err);
         nccom_print_failure(&given->table, streams[0].bytes, log);
         run->errors++;
     }

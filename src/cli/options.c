@@ -1,43 +1,28 @@
 /*
- * Parses GNU-style options; a table of options drives both the parser and the help.
+ * Parses GNU-style options; a table of options drives both the parser and the help (help.c).
  */
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
-enum { HELP_COLUMN = 30, MAX_OPTIONS = 64 };
-
-static const char *called_as = "kymo";
-
-const char *program_name(void)
-{
-    return called_as;
-}
-
-void program_name_set(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    called_as = slash ? slash + 1 : path;
-}
-
-const char *command_title(const struct command *command)
-{
-    return title_of_command(command->name);
-}
-
-const char *title_of_command(const char *name)
-{
-    static char title[64];
-    if (is_compat_command(called_as))
-        return called_as;
-    snprintf(title, sizeof title, "%.24s %.24s", called_as, name);
-    return title;
-}
+enum { MAX_OPTIONS = 64 };
 
 const char *const log_levels[] = {"fatal", "error", "warn", "info", "debug", NULL};
 const char *log_level = "info";
+
+bool is_version_option(const char *word)
+{
+    return strcmp(word, "--version") == 0 || strcmp(word, "-v") == 0;
+}
+
+int version_print(void)
+{
+    printf("kymo %s\n", KYMO_VERSION);
+    return finish_printing();
+}
 
 int finish_printing(void)
 {
@@ -45,39 +30,6 @@ int finish_printing(void)
         return EXIT_DONE;
     log_fatal("standard output: cannot write: %s", strerror(errno));
     return EXIT_FAILED;
-}
-
-static void print_option(const struct option *option)
-{
-    char left[64];
-    int size = option->letter ? snprintf(left, sizeof left, "  -%c, ", option->letter)
-                              : snprintf(left, sizeof left, "      ");
-    bool is_maybe = option->kind == OPTION_MAYBE;
-    size += snprintf(left + size, sizeof left - (size_t)size, "--%s%s%s%s", option->name,
-                     !option->argument ? ""
-                     : is_maybe        ? " ["
-                                       : " ",
-                     option->argument ? option->argument : "", is_maybe ? "]" : "");
-    bool fits = size < HELP_COLUMN;
-    printf("%s%s%*s%s\n", left, fits ? "" : "\n", fits ? HELP_COLUMN - size : HELP_COLUMN, "",
-           option->help);
-    if (!option->choices)
-        return;
-    printf("%*s", HELP_COLUMN, "");
-    for (const char *const *choice = option->choices; *choice; choice++)
-        printf("%s%s", choice == option->choices ? "one of: " : ", ", *choice);
-    printf("\n");
-}
-
-static void print_help(const struct command *command, const struct option *options, size_t count)
-{
-    printf("%s\n\nusage: %s %s\n\noptions:\n", command->summary, command_title(command),
-           command->usage);
-    for (size_t i = 0; i < count; i++)
-        print_option(&options[i]);
-    printf("  -h, --help%*sshow this help\n\nexamples:\n", HELP_COLUMN - 12, "");
-    for (const char *const *example = command->examples; *example; example++)
-        printf("  %s %s\n", command_title(command), *example);
 }
 
 void suggest(const char *word, const char *const *candidates, size_t count, const char *prefix)
@@ -207,7 +159,7 @@ static int set_value(const struct command *command, const struct option *option,
         return EXIT_DONE;
     }
     for (const char *const *choice = option->choices; *choice; choice++)
-        if (strcmp(*choice, value) == 0) {
+        if (strcasecmp(*choice, value) == 0) {
             *(const char **)option->value = *choice;
             if (option->choices == log_levels)
                 log_set_level((enum log_level)(choice - log_levels));
@@ -294,10 +246,12 @@ static int read_options(const struct command *command, const struct option *opti
             return EXIT_DONE;
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            print_help(command, options, option_count);
+            help_print(command, options, option_count);
             exit(finish_printing());
         }
         const struct option *option = find_option(options, option_count, word);
+        if (!option && is_version_option(word))
+            exit(version_print());
         if (!option)
             return unknown_option(command, options, option_count, word);
         int result = read_option(command, option, count, arguments, at);

@@ -277,7 +277,10 @@ static int view(int count, char **arguments)
     struct view_options options = default_options();
     const struct option table[] = {
         {"session-dir", 'd', OPTION_TEXT, &options.directory, "DIR",
-         "the capture, a directory; same as PATH", NULL},
+         "the capture, a directory; same as PATH, but json and perfetto without --output-file "
+         "write "
+         "system_profile and device_profile_model_ID files",
+         NULL},
         {"session-file", 's', OPTION_TEXT, &options.session_file, "FILE",
          "the capture, a file; same as PATH", NULL},
         {"neff-path", 'n', OPTION_TEXT, &options.choice.neff, "FILE",

@@ -103,21 +103,65 @@ static int write_summaries(const char *path, const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Writes the file of one device next to that of the system. */
-static int write_device(const char *path, const struct view_options *options,
-                        const struct capture_file *device, size_t number)
+/* ---- A file for each part ------------------------------------------------------------------ */
+
+/* The length of the model's number in "14382885777943380728_instid_0_vnc_3"; of other names all. */
+static size_t model_size(const char *label)
+{
+    size_t digits = strspn(label, "0123456789");
+    return digits > 0 && strncmp(label + digits, "_instid_", 8) == 0 ? digits : strlen(label);
+}
+
+static struct text parent_name(const char *path)
+{
+    const char *end = path_name(path) > path ? path_name(path) - 1 : path, *start = end;
+    while (start > path && start[-1] != '/')
+        start--;
+    return (struct text){start, (size_t)(end - start)};
+}
+
+/* The guides' name, device_profile_model_<id>, if the model has one profile; else with what tells
+ * it from the others: the core, if that is not enough the process's directory, at last a number. */
+static void put_device_name(const struct capture *capture, const struct capture_file *device,
+                            struct output *name)
 {
     static const char prefix[] = "device_profile_model_";
+    size_t size = model_size(device->label), of_model = 0, of_core = 0, of_process = 0, before = 0;
+    const struct capture_file *file;
+    array_each (file, &capture->files) {
+        if (!file->is_device)
+            continue;
+        bool is_core = strcmp(file->label, device->label) == 0;
+        bool is_process = is_core && text_equal(parent_name(file->path), parent_name(device->path));
+        of_model += model_size(file->label) == size && !strncmp(file->label, device->label, size);
+        of_core += is_core;
+        of_process += is_process;
+        before += is_process && file < device;
+    }
+    if (strncmp(device->label, prefix, sizeof prefix - 1) != 0)
+        output_text(name, prefix);
+    output_write(name, device->label, of_model > 1 ? strlen(device->label) : size);
+    if (of_core > 1) {
+        struct text parent = parent_name(device->path);
+        output_format(name, "_%.*s", (int)parent.size, parent.data);
+    }
+    if (of_process > 1)
+        output_format(name, "_%zu", before + 1);
+}
+
+/* Writes the file of one device next to that of the system. */
+static int write_device(const char *path, const struct view_options *options,
+                        const struct capture *capture, const struct capture_file *device,
+                        size_t number)
+{
     struct view_options own = *options;
     const char *slash = options->file ? strrchr(options->file, '/') : NULL;
-    const char *model = device->label;
-    if (strncmp(model, prefix, sizeof prefix - 1) == 0)
-        model += sizeof prefix - 1;
     struct output name;
     output_memory(&name);
-    output_format(&name, "%.*s%s%s.%s", slash ? (int)(slash + 1 - options->file) : 0,
-                  options->file ? options->file : "", prefix, model,
-                  is_format(options, "perfetto") ? "pftrace" : "json");
+    if (slash)
+        output_write(&name, options->file, (size_t)(slash + 1 - options->file));
+    put_device_name(capture, device, &name);
+    output_text(&name, is_format(options, "perfetto") ? ".pftrace" : ".json");
     output_char(&name, '\0');
     own.file = name.data;
     own.choice.part = CAPTURE_DEVICE;
@@ -127,22 +171,47 @@ static int write_device(const char *path, const struct view_options *options,
     return result;
 }
 
-/* Writes the system profile and each device profile to separate files. */
-static int write_all_parts(const char *path, const struct view_options *options,
-                           const struct capture *capture)
+static int write_system(const char *path, const struct view_options *options)
 {
     struct view_options own = *options;
     own.choice.part = CAPTURE_SYSTEM;
     if (!own.file)
         own.file =
             is_format(options, "perfetto") ? "system_profile.pftrace" : "system_profile.json";
-    int result = write_document(path, &own);
+    return write_document(path, &own);
+}
+
+/* What the capture has of what is wanted. */
+struct wanted {
+    size_t systems, devices;
+};
+
+static int write_parts(const char *path, const struct view_options *options,
+                       const struct capture *capture, const struct wanted *wanted)
+{
+    int result = wanted->systems > 0 ? write_system(path, options) : EXIT_DONE;
     size_t number = 0;
     const struct capture_file *file;
     array_each (file, &capture->files)
-        if (file->is_device && result == EXIT_DONE)
-            result = write_device(path, options, file, number++);
+        if (file->is_device && wanted->devices > 0 && result == EXIT_DONE)
+            result = write_device(path, options, capture, file, number++);
+    if (result == EXIT_DONE && wanted->systems == 0 && options->file)
+        log_info("%zu device profiles are beside %s, which would be the system's", number,
+                 options->file);
     return result;
+}
+
+/* Traces of a directory, as in the guides: a file for the system and one for each device profile.
+ * --output-file may name one document; several cores are one in Perfetto, but not in JSON. */
+static bool has_parts(const struct view_options *options, const struct wanted *wanted)
+{
+    bool is_json = is_format(options, "json");
+    if (!is_json && !is_format(options, "perfetto"))
+        return false;
+    if (wanted->systems + wanted->devices == 0)
+        return false; /* the error is another's */
+    return (wanted->systems > 0 && wanted->devices > 0) || (wanted->devices > 1 && is_json) ||
+           (options->directory && !options->file);
 }
 
 /* A capture with both system and device profiles makes several files of a trace format, but one
@@ -162,15 +231,15 @@ int view_document(const char *path, const struct view_options *options)
     array_each (file, &capture.files)
         devices += file->is_device;
     struct view_options own = *options;
-    bool is_mixed = devices > 0 && devices < capture.files.count;
-    bool is_trace = is_format(options, "perfetto") || is_format(options, "json");
-    if (devices == capture.files.count && own.choice.part == CAPTURE_ALL)
+    enum capture_part part = own.choice.part;
+    const struct wanted wanted = {part == CAPTURE_DEVICES ? 0 : capture.files.count - devices,
+                                  part == CAPTURE_SYSTEM ? 0 : devices};
+    if (devices == capture.files.count && part == CAPTURE_ALL)
         own.choice.part = CAPTURE_DEVICES;
-    bool is_raw = capture_is_mixed(&capture); /* device profiles are NTFF files */
-    int result = !is_mixed || own.choice.part != CAPTURE_ALL ? write_document(path, &own)
-                 : is_trace ? write_all_parts(path, options, &capture)
-                 : is_raw   ? write_summaries(path, options)
-                            : write_document(path, &own);
+    bool is_raw = capture_is_mixed(&capture) && part == CAPTURE_ALL; /* devices are NTFF files */
+    int result = has_parts(options, &wanted) ? write_parts(path, options, &capture, &wanted)
+                 : is_raw                    ? write_summaries(path, options)
+                                             : write_document(path, &own);
     capture_free(&capture);
     return result;
 }

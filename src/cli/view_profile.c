@@ -164,10 +164,12 @@ struct made_device {
 static void describe_device(const struct session *session, struct made_device *part)
 {
     const struct device_cores *cores = import_device_cores(session->source);
-    const struct ntff_header *header = ntff_header(cores->items[0].profile->ntff);
+    const struct device_profile *profile = cores->items[0].profile;
+    const struct ntff_header *header = ntff_header(profile->ntff);
     part->entry.instance = mem_copy_text(header->instance_id, strlen(header->instance_id));
     part->entry.process = header->process_id;
-    part->entry.core = header->core_index;
+    part->entry.core = (int64_t)header->device_index * profile->hardware->cores_per_chip +
+                       (int64_t)header->core_index;
     part->rank_count = header->rank_count;
 }
 

@@ -1,19 +1,58 @@
 /*
- * What the words of usages stand for, for shell completion, and the names of compatible tools.
+ * What the words of usages stand for, for shell completion, and the names that the program is
+ * called by: its own and those of compatible tools.
  */
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const compat_names[] = {"neuron-profile", "neuron-explorer", NULL};
 const char *const compat_commands[] = {"nccom-test", "xprof", NULL};
 
-bool is_compat_command(const char *name)
+static bool is_listed(const char *name, const char *const *names)
 {
-    for (const char *const *command = compat_commands; *command; command++)
-        if (strcmp(*command, name) == 0)
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0)
             return true;
     return false;
+}
+
+bool is_compat_name(const char *name)
+{
+    return is_listed(name, compat_names);
+}
+
+bool is_compat_command(const char *name)
+{
+    return is_listed(name, compat_commands);
+}
+
+static const char *called_as = "kymo";
+
+const char *program_name(void)
+{
+    return called_as;
+}
+
+void program_name_set(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    called_as = slash ? slash + 1 : path;
+}
+
+const char *command_title(const struct command *command)
+{
+    return title_of_command(command->name);
+}
+
+const char *title_of_command(const char *name)
+{
+    static char title[64];
+    if (is_compat_command(called_as))
+        return called_as;
+    snprintf(title, sizeof title, "%.24s %.24s", called_as, name);
+    return title;
 }
 
 static enum word_kind kind_of(struct text name)

@@ -116,8 +116,8 @@ test('32 ranks: a tab each, their collectives in boxes, compared across ranks', 
 test('the system profile of nccom-test lists a device profile of each rank', async () => {
   const [[listed]] = (await ask(server, 'gather', 'SELECT count(DISTINCT device_profile_name) FROM DeviceProfileList')) as [[number]]
   expect(listed).toBe(RANKS)
-  const [[id, name]] = (await ask(server, 'gather', `SELECT e.id, device_profile_name FROM SystemProfileEvents e JOIN DeviceProfileList USING (process_id)
-    WHERE e.name = 'nc_exec_running' ORDER BY e.id DESC LIMIT 1`)) as [[number, string]]
+  const [[id, name]] = (await ask(server, 'gather', `SELECT e.id, device_profile_name FROM SystemProfileEvents e
+    JOIN DeviceProfileList d ON d.process_id = e.process_id AND d.nc_id = e.nc_idx WHERE e.name = 'nc_exec_running' ORDER BY e.id DESC LIMIT 1`)) as [[number, string]]
   await page.goto(`${server.url}/profile/gather?event=s${id}`)
   await page.getByRole('button', { name: 'Open device profile', exact: true }).click()
   await page.waitForURL((url) => url.pathname === `/profile/${name}`)

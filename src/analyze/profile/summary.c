@@ -405,12 +405,23 @@ static void summarize_lanes(struct analysis *analysis)
     }
 }
 
+/* As the timeline has them: cores of a recording are found in the order of their first events. */
+static bool by_place(const void *a, const void *b, const void *context)
+{
+    const struct track *tracks = ((const struct catalog *)context)->tracks.items;
+    const struct track *x = &tracks[((const struct device_summary *)a)->track],
+                       *y = &tracks[((const struct device_summary *)b)->track];
+    return x->parent != y->parent ? x->parent < y->parent : x->sort_key < y->sort_key;
+}
+
 static void summarize_devices(struct analysis *analysis, const activity_list *activities)
 {
     number_list *delays = launch_delays(analysis);
     const struct device_activity *activity;
     array_each (activity, activities)
         summarize_device(analysis, activity, &delays[activity->device]);
+    sort_items(analysis->summary.devices.items, analysis->summary.devices.count,
+               sizeof *analysis->summary.devices.items, by_place, analysis->catalog);
     for (size_t i = 0; i < analysis->catalog->tracks.count; i++)
         array_free(&delays[i]);
     mem_free(delays);

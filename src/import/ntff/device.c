@@ -188,6 +188,23 @@ static void add_program(struct device_source *source, const struct device_core *
     }
 }
 
+/* The track of an earlier core of the same device, process and rank: ranks have rows of their own,
+ * be they processes or threads of one. */
+static uint32_t find_process(const struct device_source *source, uint32_t number)
+{
+    const struct track *tracks = source->source.catalog.tracks.items;
+    const struct device_core *cores = source->cores.items;
+    const struct ntff_header *own = ntff_header(cores[number].profile->ntff);
+    for (uint32_t i = 0; i < number; i++) {
+        const struct ntff_header *other = ntff_header(cores[i].profile->ntff);
+        if (cores[i].lanes.count > 0 && other->device_index == own->device_index &&
+            other->process_id == own->process_id && other->rank == own->rank &&
+            strcmp(other->instance_id, own->instance_id) == 0)
+            return tracks[tracks[cores[i].first_track].parent].parent;
+    }
+    return TRACK_NONE;
+}
+
 static void add_core(struct device_source *source, uint32_t number)
 {
     struct catalog *catalog = &source->source.catalog;
@@ -199,9 +216,14 @@ static void add_core(struct device_source *source, uint32_t number)
     uint32_t top = catalog_group(catalog, TRACK_NONE, TRACK_INSTANCE, 0,
                                  catalog_string(catalog, instance.size ? instance : TEXT("host")));
     snprintf(name, sizeof name, "ND%" PRIu32, header->device_index);
-    uint32_t process = catalog_group(catalog, top, TRACK_PROCESS, header->process_id,
-                                     catalog_string(catalog, text_of(name)));
-    catalog->tracks.items[process].sort_key = header->device_index;
+    uint32_t process = find_process(source, number);
+    if (process == TRACK_NONE) {
+        struct track *added = catalog_add_track(catalog, top, TRACK_PROCESS);
+        process = (uint32_t)(added - catalog->tracks.items);
+        added->id = header->process_id;
+        added->name = catalog_string(catalog, text_of(name));
+        added->sort_key = header->device_index;
+    }
     add_lanes(source, number, process);
     add_program(source, core);
     make_types(source, number);

@@ -63,7 +63,7 @@ def test_of_a_program_that_is_recorded_otherwise_the_session_has_what_jax_record
     assert result.returncode == 0, result.stderr
     trace = trace_of(tmp_path / "logs")
     assert "of jax" in {name for events in host_lines(trace).values() for name, *_ in events} and not host_lines(trace, OURS)
-    assert "of kymo" in kymo.ok("view", "-d", tmp_path / "session", "--output-format", "json")
+    assert "of kymo" in kymo.ok("view", tmp_path / "session", "--output-format", "json")
 
 
 @pytest.mark.slow

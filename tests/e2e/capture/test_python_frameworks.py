@@ -116,7 +116,7 @@ def test_operators_of_pytorch_are_in_an_operator_profile(kymo, tmp_path):
         with kymo.neuron.profile(profile_type="operator", output_dir=sys.argv[1]):
             train()
     """, tmp_path, head=TRAINING, python=torch_python())
-    text = kymo.ok("view", "-d", tmp_path, "--output-format", "json")
+    text = kymo.ok("view", tmp_path, "--output-format", "json")
     assert "aten::addmm" in text and "[[16],[3,8],[8,16]]" in text.replace(" ", "")
 
 

@@ -241,7 +241,7 @@ def test_a_run_is_found_below_a_log_directory(kymo, tmp_path, trained_in, above)
     write(log / "node.xplane.pb", host_space("node"))
     (log / "node.trace.json.gz").write_bytes(b"something else")
     given = tmp_path / above
-    for arguments in ((given,), (f"{given}/",), ("-d", given)):
+    for arguments in ((given,), (f"{given}/",), ("-d", given, "--output-file", "-")):
         document = kymo.json("view", *arguments, "--output-format", "json")
         assert [h["file"] for h in document["hosts"]] == [str(log / "node.xplane.pb")]
 

@@ -209,7 +209,7 @@ WRONG = {
     "both kinds of inputs": (["-m", "inputs", "x", "x.npy"], 2, "not both"),
     "an unknown event type": (["-t", "systrace", "--systrace-event-filter", "bogus"], 1, "bogus is not an event type"),
     "no execution": (["--num-exec", "0"], 2, "at least 1"),
-    "a profile that cannot be written": (["-s", "no/where.ntff"], 1, "no/where.ntff"),
+    "a profile that cannot be written": (["-s", "x.npy/where.ntff"], 1, "x.npy: cannot create directory"),
     "a runtime that is none": (["--runtime", "x.npy"], 1, "cannot load the runtime"),
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -183,7 +184,8 @@ def test_a_failure_is_a_line_with_a_log_and_exit_code_1(nccom):
     result = nccom("allr", "-r", 33, "-b", 64, "-e", 64, "--report-to-json-file", "r.json", status=1)
     _, row, last = result.stdout.splitlines()
     match = re.fullmatch(r"         64    Failure running neuron-bench - log file (\S+/nccom_test_log_\w+\.log)", row)
-    assert "33 workers on a node are more than the 32 cores of trn1.32xlarge" in pathlib.Path(match[1]).read_text()
+    reason = "33 workers on a node are more than the 32 cores of trn1.32xlarge: use -r 32"
+    assert reason in pathlib.Path(match[1]).read_text() and reason in result.stderr
     assert last == "1 errors found - test failed"
     assert json.loads((nccom.folder / "r.json").read_text()) == {"results": []}
     assert "cannot load the runtime" in nccom("allr", "-r", 2, "--runtime", "/none.so", "--debug", status=1).stderr
@@ -203,13 +205,39 @@ int nrt_tensor_read(const void *tensor, void *data, size_t offset, size_t size)
 """
 
 
+FAILING_RUNTIME = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+int nrt_load_collectives(const void *neff, size_t size, int32_t first, int32_t count, uint32_t rank, uint32_t ranks, void **model)
+{
+    int (*real)(const void *, size_t, int32_t, int32_t, uint32_t, uint32_t, void **) = dlsym(RTLD_NEXT, "nrt_load_collectives");
+    return rank == 1 ? 4 : real(neff, size, first, count, rank, ranks, model);
+}
+"""
+
+
+def build_runtime(kymo, folder, source):
+    """libwrong.so, a runtime library before Kymo's."""
+    libraries = pathlib.Path(kymo.path).resolve().parents[1] / "lib"
+    (folder / "wrong.c").write_text(source)
+    subprocess.run(["gcc", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so", "-Wl,--no-as-needed", f"-L{libraries}", "-l:libnrt.so.1",
+                    f"-Wl,-rpath,{libraries}"], cwd=folder, check=True)
+
+
+def test_a_worker_that_fails_ends_those_that_wait_for_it(kymo, nccom):
+    build_runtime(kymo, nccom.folder, FAILING_RUNTIME)
+    begun = time.monotonic()
+    result = nccom("allr", "-r", 4, "-b", 64, "-e", 64, "--runtime", "./libwrong.so", status=1)
+    assert "cannot load the NEFF: NRT_RESOURCE (status 4)" in result.stderr
+    assert time.monotonic() - begun < 60  # they would wait for ten minutes
+
+
 @pytest.mark.parametrize("op, expected", [("allr", lambda a, b: (a + b, a + b)), ("sendrecv", lambda a, b: (b, a))])
 def test_the_check_finds_the_byte_that_a_runtime_gets_wrong(kymo, nccom, op, expected):
     """A runtime library before Kymo's that changes one bit of what is read from a tensor."""
-    libraries = pathlib.Path(kymo.path).resolve().parents[1] / "lib"
-    (nccom.folder / "wrong.c").write_text(WRONG_RUNTIME)
-    subprocess.run(["gcc", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so", "-Wl,--no-as-needed", f"-L{libraries}", "-l:libnrt.so.1",
-                    f"-Wl,-rpath,{libraries}"], cwd=nccom.folder, check=True)
+    build_runtime(kymo, nccom.folder, WRONG_RUNTIME)
     arguments = (op, "-r", 2, "-b", 4096, "-e", 4096, "-n", 1, "-w", 0, "-d", "uint32", "--seed", 5, "--runtime", "./libwrong.so")
     nccom(*arguments[:-4], "--runtime", "./libwrong.so")  # without the check nobody sees it
     result = nccom(*arguments, "--check", status=1)
@@ -235,21 +263,21 @@ def test_64_workers_on_logical_cores(nccom):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_a_failure_soon(nccom):
-    process = subprocess.Popen(["nccom-test", "allr", "-r", "4", "-b", "64", "-e", "64", "-n", "4000000", "--debug"],
+def test_a_killed_node_is_a_failure_soon(nccom):
+    process = subprocess.Popen(["nccom-test", "allr", "-r", "4", "-N", "4", "-b", "64", "-e", "64", "-n", "4000000", "--debug"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=nccom.folder, env=nccom.environment,
                                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))  # hides exit codes, unless undone
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while len(workers := children.read_text().split()) < 4:
+    while len(nodes := children.read_text().split()) < 4:
         assert process.poll() is None
         time.sleep(0.01)
-    os.kill(int(workers[2]), signal.SIGKILL)
+    os.kill(int(nodes[2]), signal.SIGKILL)
     output, messages = process.communicate(timeout=120)  # all operations would take a quarter of an hour on a machine with nothing else to do
     assert process.returncode == 1
     assert "Failure running neuron-bench - log file" in output and output.endswith("1 errors found - test failed\n")
-    assert "worker 2 was killed by signal 9" in messages
-    for worker in workers:
-        assert not pathlib.Path(f"/proc/{worker}").exists()
+    assert "node 2 was killed by signal 9" in messages
+    for node in nodes:
+        assert not pathlib.Path(f"/proc/{node}").exists()
 
 
 @pytest.fixture(scope="module")
@@ -264,20 +292,58 @@ def inspected(kymo, tmp_path_factory):
     return folder, result
 
 
+def session_of(folder):
+    """The directory of the workers' process. The program itself leaves one with host samples alone, if it takes more than a second."""
+    (session,) = {path.parent for path in (folder / "out").rglob("*.ntff")}
+    return session
+
+
 def test_the_guides_line_leaves_profiles_of_all_workers(kymo, inspected):
     folder, result = inspected
     assert 'Running command "nccom-test allg -b 512kb -e 512kb -r 32 -n 10 -d fp32 -w 1 -f 512" with profiling enabled' in result.stderr
     assert "Avg bus bandwidth:\t" in result.stdout
-    sessions = [path.parent for path in (folder / "out").rglob("*.ntff")]  # the program itself has no core
-    assert len(sessions) == 32
-    (hash_,) = {re.fullmatch(r"neff_(\d+)\.neff", path.name)[1] for path in (folder / "out").rglob("*.neff")}
-    for session in sessions:
-        assert re.fullmatch(r".+_pid_\d+", session.name)
-        names = {path.name for path in session.iterdir()}
-        assert {"ntrace.pb", "trace_info.pb", "cpu_util.pb", "host_mem.pb", f"neff_{hash_}.neff"} <= names
-        assert any(re.fullmatch(rf"{hash_}_instid_\d+_vnc_\d+\.ntff", name) for name in names)
-    summary = kymo.run("view", "-d", folder / "out", "--output-format", "summary-text", check=True).stdout
+    session = session_of(folder)
+    assert re.fullmatch(r".+_pid_\d+", session.name)
+    (hash_,) = [re.fullmatch(r"neff_(\d+)\.neff", path.name)[1] for path in session.glob("*.neff")]
+    assert {path.name for path in session.iterdir()} == {
+        "ntrace.pb", "trace_info.pb", "cpu_util.pb", "host_mem.pb", f"neff_{hash_}.neff", *(f"{hash_}_instid_0_vnc_{core}.ntff" for core in range(32))}
+    summary = kymo.run("view", "-d", folder / "out", "--output-format", "summary-text", "--top", "99", check=True).stdout
     assert re.search(r" cc_running .*? %\s+(\d+)", summary)[1] == "352"  # 32 workers, 11 operations
+    assert re.findall(r"/device:NEURON:(\d+) ", summary) == [str(core) for core in range(32)]
+    assert set(re.findall(r"nrt-nc-\d+", summary)) == {f"nrt-nc-{core:03}" for core in range(32)}
+    assert re.findall(r"^(n[cd]_idx|rank) +(\d+)$", summary, re.M) == [
+        pair for core in range(32) for pair in (("nc_idx", str(core % 2)), ("nd_idx", str(core // 2)), ("rank", str(core)))]
+
+
+@pytest.mark.parametrize("ending, format", [("json", "JSON"), ("pftrace", "perfetto")])
+def test_every_core_has_a_file_of_its_own(kymo, inspected, tmp_path, ending, format):
+    """With names that do not clash, of one process and of two; each has what the NTFF has alone."""
+    folder, _ = inspected
+    session = session_of(folder)
+    (hash_,) = [path.stem.removeprefix("neff_") for path in session.glob("*.neff")]
+    view = ("view", "--output-format", format)
+    devices = {f"device_profile_model_{hash_}_instid_0_vnc_{core}.{ending}" for core in range(32)}
+    for options, names in (([], devices | {f"system_profile.{ending}"}), (["--ignore-system-profile"], devices),
+                           (["--ignore-device-profile"], {f"system_profile.{ending}"})):
+        place = tmp_path / "-".join(["out", *options])
+        place.mkdir()
+        assert kymo.run(*view, "-d", folder / "out", *options, cwd=place, check=True).stdout == ""
+        assert {path.name for path in place.iterdir()} == names
+    for core in (0, 5, 31):
+        alone = tmp_path / f"{core}.{ending}"
+        kymo.run(*view, "-n", session / f"neff_{hash_}.neff", "-s", session / f"{hash_}_instid_0_vnc_{core}.ntff", "--output-file", alone, check=True)
+        assert alone.read_bytes() == (tmp_path / "out" / f"device_profile_model_{hash_}_instid_0_vnc_{core}.{ending}").read_bytes()
+    two = tmp_path / "two"
+    for process in ("a_pid_1", "a_pid_2"):
+        (two / process).mkdir(parents=True)
+        for name in (f"neff_{hash_}.neff", f"{hash_}_instid_0_vnc_7.ntff"):
+            shutil.copy(session / name, two / process)
+    kymo.run(*view, "-d", two, cwd=tmp_path, check=True)
+    found = {path.name for path in tmp_path.glob("device_profile*")}
+    assert found == {f"device_profile_model_{hash_}_instid_0_vnc_7_a_pid_{process}.{ending}" for process in (1, 2)}
+    shutil.rmtree(two / "a_pid_2")
+    kymo.run(*view, "-d", two, cwd=tmp_path, check=True)
+    assert {path.name for path in tmp_path.glob("device_profile*")} - found == {f"device_profile_model_{hash_}.{ending}"}  # as in the guides
 
 
 NUMPY = {

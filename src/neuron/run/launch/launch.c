@@ -184,7 +184,11 @@ static void reap(struct crew *crew, uint32_t worker)
     crew->alive--;
     if (child->has_reported || child_has_succeeded(status))
         return;
-    error_set(&err, "worker %u %s", worker, child_end_text(status, end));
+    if (crew->launch->workers > 1)
+        error_set(&err, "%s %u %s", crew->launch->are_nodes ? "node" : "worker", worker,
+                  child_end_text(status, end));
+    else
+        error_set(&err, "the workers' process %s", child_end_text(status, end));
     /* A signal of ours is not the cause. */
     note_failure(crew, &err, !crew->has_failed || crew->signal == SIGTERM);
 }

@@ -1,5 +1,5 @@
 /*
- * launch: worker processes of this node, the ranks of a communicator, with a core each. They are
+ * launch: worker processes of this node, with the ranks of a communicator and their cores. They are
  * forks of this process, which has no other threads and has not initialized a runtime.
  */
 #ifndef KYMO_NEURON_RUN_LAUNCH_LAUNCH_H
@@ -14,12 +14,14 @@ enum launch_result {
 };
 
 struct launch_options {
-    uint32_t workers;      /* on this node */
+    uint32_t workers;    /* on this node */
+    uint32_t cores_each; /* of a worker, next to each other; 0: one */
+    bool are_nodes;      /* workers stand for nodes: each has all cores of a machine, and a name */
     uint32_t core_version; /* of the cores that are needed */
     uint32_t logical_size; /* physical cores of a logical one, 0: as the instance has */
     bool is_foreign;       /* the runtime is not Kymo's: cores are those of a device */
-    /* In the process of a worker, counted from 0. Its environment lets the runtime see one core,
-     * which has index 0, and find the other workers. */
+    /* In the process of a worker, counted from 0. Its environment lets the runtime see its cores,
+     * whose indices begin with 0, and find the other workers. */
     enum launch_result (*work)(void *context, uint32_t worker, struct error *err);
     /* In this process: what workers send, each one's in its order. NULL: nothing. */
     void (*receive)(void *context, uint32_t worker, const void *data, size_t size);

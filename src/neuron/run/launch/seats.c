@@ -30,6 +30,15 @@ static void set_number(const char *name, uint32_t value)
     setenv(name, text, 1);
 }
 
+static void set_row(const char *name, const struct cores_row *row)
+{
+    char text[32];
+    if (row->count == 1)
+        return set_number(name, row->first);
+    snprintf(text, sizeof text, "%u-%u", row->first, row->first + row->count - 1);
+    setenv(name, text, 1);
+}
+
 /* Cores of the kind that the NEFF was compiled for. Runtimes of devices do not look at the
  * instance. */
 static void set_machine(uint32_t core_version, uint32_t logical_size)
@@ -74,29 +83,29 @@ static bool read_machine(struct cores_machine *machine)
 }
 
 /* The cores that the user's variables name; *any: wherever they are free. */
-static bool choose_cores(uint32_t workers, struct cores_row *row, bool *any, struct error *err)
+static bool choose_cores(uint32_t needed, struct cores_row *row, bool *any, struct error *err)
 {
     const char *visible = variable(visible_cores), *number = variable(num_cores);
     *any = !visible;
-    *row = (struct cores_row){.count = workers};
+    *row = (struct cores_row){.count = needed};
     if (visible && !cores_parse(visible, UINT32_MAX, row))
         return error_set(err, "%s=%s is not a range of cores", visible_cores, visible);
     if (!visible && number && strtoul(number, NULL, 10) > 0)
         row->count = (uint32_t)strtoul(number, NULL, 10);
-    return row->count >= workers ||
-           error_set(err, "%u workers need a core each; %s=%s", workers,
+    return row->count >= needed ||
+           error_set(err, "%u workers need a core each; %s=%s", needed,
                      visible ? visible_cores : num_cores, visible ? visible : number);
 }
 
 static bool take_cores(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
     struct cores_machine machine;
-    bool any;
-    if (!choose_cores(launch->workers, &seats->cores, &any, err))
+    uint32_t needed = seats->cores_each * (seats->are_nodes ? 1 : launch->workers);
+    if (!choose_cores(needed, &seats->cores, &seats->any, err))
         return false;
-    if (launch->is_foreign || !read_machine(&machine))
+    if (launch->is_foreign || seats->are_nodes || !read_machine(&machine))
         return true;
-    seats->lock = cores_take(&machine, CORES_RESERVE, any, &seats->cores, err);
+    seats->lock = cores_take(&machine, CORES_RESERVE, seats->any, &seats->cores, err);
     seats->are_reserved = seats->lock >= 0;
     return seats->are_reserved;
 }
@@ -128,23 +137,40 @@ static bool take_port(struct seats *seats, struct error *err)
 
 bool seats_take(struct seats *seats, const struct launch_options *launch, struct error *err)
 {
-    *seats = (struct seats){.lock = -1, .port = -1};
+    *seats = (struct seats){.cores_each = launch->cores_each ? launch->cores_each : 1,
+                            .are_nodes = launch->are_nodes,
+                            .lock = -1,
+                            .port = -1};
     set_machine(launch->core_version, launch->logical_size);
-    if (take_cores(seats, launch, err) && (variable(root_address) || take_port(seats, err)))
+    if (take_cores(seats, launch, err) &&
+        (launch->workers == 1 || variable(root_address) || take_port(seats, err)))
         return true;
     seats_give_back(seats);
     return false;
 }
 
+/* The runtime of a node takes its cores itself. */
+static void enter_node(const struct seats *seats, uint32_t node)
+{
+    char name[24];
+    snprintf(name, sizeof name, "node%u", node);
+    setenv("KYMO_NEURON_NODE", name, 1);
+    if (seats->any)
+        set_number(num_cores, seats->cores_each);
+    else
+        set_row(visible_cores, &(struct cores_row){seats->cores.first, seats->cores_each});
+}
+
 void seats_enter(const struct seats *seats, uint32_t worker)
 {
-    char row[32];
-    set_number(visible_cores, seats->cores.first + worker);
+    if (seats->are_nodes)
+        return enter_node(seats, worker);
+    const struct cores_row own = {seats->cores.first + worker * seats->cores_each,
+                                  seats->cores_each};
+    set_row(visible_cores, &own);
     unsetenv(num_cores);
-    snprintf(row, sizeof row, "%u-%u", seats->cores.first,
-             seats->cores.first + seats->cores.count - 1);
     if (seats->are_reserved)
-        setenv("KYMO_NEURON_JOB_CORES", row, 1);
+        set_row("KYMO_NEURON_JOB_CORES", &seats->cores);
 }
 
 void seats_give_back(struct seats *seats)

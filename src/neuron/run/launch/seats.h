@@ -8,13 +8,14 @@
 #include "neuron/runtime/cores/cores.h"
 
 struct seats {
-    struct cores_row cores;
-    bool are_reserved;
-    int lock, port; /* descriptors, -1: none */
+    struct cores_row cores; /* of all workers */
+    uint32_t cores_each;
+    bool are_reserved, are_nodes, any; /* any: wherever cores are free */
+    int lock, port;                    /* descriptors, -1: none */
 };
 
-/* Reserves cores, and a port unless NEURON_RT_ROOT_COMM_ID is set; sets the variables that workers
- * have in common. */
+/* Reserves cores, and for several workers a port unless NEURON_RT_ROOT_COMM_ID is set; sets the
+ * variables that workers have in common. */
 bool seats_take(struct seats *seats, const struct launch_options *launch, struct error *err);
 /* In the process of a worker: the variables of its own. */
 void seats_enter(const struct seats *seats, uint32_t worker);

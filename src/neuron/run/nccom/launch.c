@@ -1,14 +1,11 @@
 /*
- * Runs a case: makes its NEFFs, starts the workers and collects what they left.
+ * Runs a case: makes its NEFFs, starts the nodes and collects what their workers left.
  */
-#include "neuron/run/launch/launch.h"
-
-#include "neuron/run/nccom/nodes.h"
-#include "neuron/run/nccom/worker.h"
+#include "neuron/run/nccom/threads.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,12 +29,32 @@ static bool find_core(struct plan_core *core, uint32_t workers, struct error *er
         core->logical_size = strcmp(logical, "2") == 0 ? 2 : 1;
     uint32_t cores = instance->chips * instance->core->cores_per_chip / core->logical_size;
     return workers <= cores ||
-           error_set(err, "%u workers on a node are more than the %u cores of %s%s", workers, cores,
-                     name,
-                     core->logical_size > 1 ? " (NEURON_LOGICAL_NC_CONFIG=1: twice as many)" : "");
+           error_set(err,
+                     "%u workers on a node are more than the %u cores of %s: use -r %u, or set %s",
+                     workers, cores, name, cores,
+                     core->logical_size > 1 ? "NEURON_LOGICAL_NC_CONFIG=1 for twice as many"
+                                            : "KYMO_NEURON_INSTANCE to a larger one, such as "
+                                              "trn2.48xlarge with 64");
 }
 
-/* ---- A worker's process -------------------------------------------------------------------- */
+/* ---- Nodes --------------------------------------------------------------------------------- */
+
+struct run {
+    const struct team *team;
+    struct nccom_report *reports; /* of all ranks, in memory shared with the nodes */
+    double *times_us;
+};
+
+/* Zeroed; seen by this process and those that it starts. */
+static void *shared_memory(size_t size, struct error *err)
+{
+    void *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED)
+        return memory;
+    error_set(err, "cannot allocate memory to share with the workers: %s", strerror(errno));
+    return NULL;
+}
 
 static void redirect(const struct nccom_case *nccom)
 {
@@ -50,73 +67,44 @@ static void redirect(const struct nccom_case *nccom)
     close(log);
 }
 
-static void pin(uint32_t rank)
+/* In the process of a node. */
+static enum launch_result work(void *context, uint32_t node, struct error *err)
 {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(rank % (uint32_t)(count > 0 ? count : 1), &set);
-    sched_setaffinity(0, sizeof set, &set);
-}
-
-static bool run_in_runtime(struct nccom_worker *worker)
-{
-    static const char *const types[] = {"cc_exec_barrier", "cc_running"};
-    struct library library;
-    if (!library_open(&library, worker->team->plan->nccom->library, &worker->error))
-        return false;
-    worker->library = &library;
-    bool ok = library_check(&library, library.nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""),
-                            "cannot initialize the runtime", &worker->error);
-    if (ok) {
-        ok = runner_start_trace(&library, types, sizeof types / sizeof *types, 0, &worker->error) &&
-             worker_run(worker);
-        library.nrt_close();
+    const struct run *run = context;
+    const struct team *team = run->team;
+    const struct nccom_case *nccom = team->plan->nccom;
+    uint32_t count = nccom->workers / nccom->nodes;
+    struct nccom_worker *workers = mem_zeroed(count, sizeof *workers);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t rank = node * count + i;
+        workers[i] = (struct nccom_worker){.team = team,
+                                           .core = i,
+                                           .rank = rank,
+                                           .report = &run->reports[rank],
+                                           .times_us = run->times_us + rank * team->time_count};
     }
-    library_close(&library);
-    return ok;
-}
-
-/* The workers of one node. */
-struct node {
-    const struct team *team;
-    struct nccom_report *reports; /* of all ranks */
-    double *times_us;
-    uint32_t first_rank;
-};
-
-static enum launch_result work(void *context, uint32_t index, struct error *err)
-{
-    const struct node *node = context;
-    const struct nccom_case *nccom = node->team->plan->nccom;
-    uint32_t rank = node->first_rank + index;
-    struct nccom_worker worker = {.team = node->team,
-                                  .rank = rank,
-                                  .report = &node->reports[rank],
-                                  .times_us = node->times_us + rank * node->team->time_count};
     redirect(nccom);
     if (nccom->debug)
         setenv("NEURON_RT_LOG_LEVEL", "DEBUG", 0);
-    if (nccom->pins_threads)
-        pin(rank);
-    bool ok = run_in_runtime(&worker);
-    *err = worker.error;
-    return ok ? LAUNCH_DONE : worker.gave_up ? LAUNCH_GAVE_UP : LAUNCH_FAILED;
+    enum launch_result result = threads_run(workers, count, err);
+    mem_free(workers);
+    return result;
 }
 
-static bool run_node(void *context, uint32_t number, struct error *err)
+/* A node is one process, as the vendor's tool has it: its folder of a capture has the NEFF once and
+ * the profiles of all cores. Nodes exchange data through TCP. */
+static bool run_nodes(struct run *run, struct error *err)
 {
-    struct node node = *(const struct node *)context;
-    const struct nccom_case *nccom = node.team->plan->nccom;
-    uint32_t workers = nccom->workers / nccom->nodes;
-    node.first_rank = number * workers;
-    assert(node.team->core.hardware);
-    const struct launch_options launch = {.workers = workers,
-                                          .core_version = node.team->core.hardware->version,
-                                          .logical_size = node.team->core.logical_size,
+    const struct nccom_case *nccom = run->team->plan->nccom;
+    assert(run->team->core.hardware);
+    const struct launch_options launch = {.workers = nccom->nodes,
+                                          .cores_each = nccom->workers / nccom->nodes,
+                                          .are_nodes = nccom->nodes > 1,
+                                          .core_version = run->team->core.hardware->version,
+                                          .logical_size = run->team->core.logical_size,
                                           .is_foreign = nccom->library,
                                           .work = work,
-                                          .context = &node};
+                                          .context = run};
     return launch_run(&launch, err);
 }
 
@@ -187,11 +175,8 @@ static bool run_plan(const struct plan *plan, struct nccom_result *results, stru
     size_t time_size = nccom->workers * team.time_count * sizeof(double) + 1;
     struct nccom_report *reports = ok ? shared_memory(report_size, err) : NULL;
     double *times = reports ? shared_memory(time_size, err) : NULL;
-    struct node node = {&team, reports, times, 0};
-    ok = times &&
-         (nccom->nodes > 1 ? nodes_run(nccom->nodes, run_node, &node, err)
-                           : run_node(&node, 0, err)) &&
-         collect(&team, reports, times, results, err);
+    struct run run = {&team, reports, times};
+    ok = times && run_nodes(&run, err) && collect(&team, reports, times, results, err);
     if (reports)
         munmap(reports, report_size);
     if (times)

@@ -1,6 +1,6 @@
 /*
  * nccom: measures collectives. A case is one or several streams of collective operations of one
- * size, which NEFFs made for it run on all workers at once, each a process with a core of its own,
+ * size, which NEFFs made for it run on all workers at once, each a thread with a core of its own,
  * through a runtime library with the published interface. Times are those of the device's clock.
  */
 #ifndef KYMO_NEURON_RUN_NCCOM_NCCOM_H

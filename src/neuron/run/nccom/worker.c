@@ -57,7 +57,8 @@ static bool allocate(struct nccom_worker *worker, nrt_tensor_set_t *set, const c
 {
     const struct library *library = worker->library;
     return check(worker,
-                 library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 0, size, name, tensor),
+                 library->nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, (int)worker->core, size,
+                                              name, tensor),
                  "cannot allocate device memory") &&
            check(worker, library->nrt_add_tensor_to_tensor_set(set, name, *tensor), name);
 }
@@ -195,14 +196,20 @@ static void take_span(struct nccom_worker *worker, const struct span *span)
         worker->times_us[index] = us;
 }
 
-/* The parts of an operation begin at once: the longest is the operation's time. */
+/* Of the worker's core alone: the others' threads fetch theirs. The parts of an operation begin at
+ * once: the longest is the operation's time. */
 static bool take_times(struct nccom_worker *worker)
 {
     const struct library *library = worker->library;
     char *text;
     size_t size;
     span_list spans;
-    NRT_STATUS status = library->nrt_sys_trace_fetch_events(&text, &size, NULL);
+    nrt_sys_trace_fetch_options_t *options;
+    if (!check(worker, library->nrt_sys_trace_fetch_options_allocate(&options), "the trace"))
+        return false;
+    library->nrt_sys_trace_fetch_options_set_nc_idx(options, worker->core);
+    NRT_STATUS status = library->nrt_sys_trace_fetch_events(&text, &size, options);
+    library->nrt_sys_trace_fetch_options_free(options);
     if (!check(worker, status, "nrt_sys_trace_fetch_events"))
         return false;
     bool ok = spans_read((struct text){text, size}, &spans, &worker->error);
@@ -262,7 +269,7 @@ static bool meet(struct nccom_worker *worker)
 {
     uint32_t workers = worker->team->plan->nccom->workers;
     return workers == 1 || !worker->library->nrt_barrier ||
-           check(worker, worker->library->nrt_barrier(0, worker->rank, workers),
+           check(worker, worker->library->nrt_barrier((int32_t)worker->core, worker->rank, workers),
                  "the workers did not meet");
 }
 
@@ -273,9 +280,9 @@ bool worker_run(struct nccom_worker *worker)
     for (size_t i = 0; ok && i < team->plan->neff_count; i++) {
         worker->neff = &team->plan->neffs[i];
         ok = check(worker,
-                   worker->library->nrt_load_collectives(team->neffs[i], team->neff_sizes[i], 0, -1,
-                                                         worker->rank, team->plan->nccom->workers,
-                                                         &worker->model),
+                   worker->library->nrt_load_collectives(
+                       team->neffs[i], team->neff_sizes[i], (int32_t)worker->core, -1, worker->rank,
+                       team->plan->nccom->workers, &worker->model),
                    "cannot load the NEFF") &&
              make_buffers(worker) && meet(worker) && execute(worker);
         unload(worker);

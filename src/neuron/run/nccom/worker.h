@@ -1,5 +1,5 @@
 /*
- * A worker: one rank, on a core of its own.
+ * A worker: one rank, on a core of its own, in a thread of its own.
  */
 #ifndef KYMO_NEURON_RUN_NCCOM_WORKER_H
 #define KYMO_NEURON_RUN_NCCOM_WORKER_H
@@ -27,7 +27,7 @@ struct nccom_report {
 struct nccom_worker {
     const struct team *team;
     const struct library *library;
-    uint32_t rank;
+    uint32_t core, rank; /* core: its index in this process */
     struct nccom_report *report;
     double *times_us; /* time_count of them: the first stream's, then the next one's */
     struct error error;
@@ -42,7 +42,7 @@ struct nccom_worker {
     size_t tensor_count;
 };
 
-/* All NEFFs, on core 0 of a runtime that is open and traces collectives. */
+/* All NEFFs, on the worker's core of a runtime that is open and traces collectives. */
 bool worker_run(struct nccom_worker *worker);
 
 #endif

@@ -47,6 +47,9 @@
     OPTIONAL(nrt_sys_trace_start)                                                                  \
     OPTIONAL(nrt_sys_trace_stop)                                                                   \
     OPTIONAL(nrt_sys_trace_fetch_events)                                                           \
+    OPTIONAL(nrt_sys_trace_fetch_options_allocate)                                                 \
+    OPTIONAL(nrt_sys_trace_fetch_options_free)                                                     \
+    OPTIONAL(nrt_sys_trace_fetch_options_set_nc_idx)                                               \
     OPTIONAL(nrt_sys_trace_buffer_free)
 
 struct library {

@@ -3,6 +3,7 @@
  */
 #include "neuron/run/runner/runner.h"
 
+#include "base/directory.h"
 #include "neuron/program/neff.h"
 #include "neuron/run/launch/launch.h"
 #include "neuron/run/runner/steps.h"
@@ -154,6 +155,18 @@ static bool run_all(const struct runner_options *options, const struct file *nef
     return launch_run(&launch, err);
 }
 
+/* The directory of a file that is going to be written. */
+static bool make_parent(const char *path, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return true;
+    char *directory = mem_copy_text(path, (size_t)(slash - path));
+    bool ok = make_directories(directory, err);
+    mem_free(directory);
+    return ok;
+}
+
 bool runner_run(const struct runner_options *options, struct error *err)
 {
     struct file neff;
@@ -161,7 +174,7 @@ bool runner_run(const struct runner_options *options, struct error *err)
         return false;
     bool ok = (neff_recognize(neff.data, neff.size) ||
                error_in_file(err, options->neff, "not a NEFF file")) &&
-              run_all(options, &neff, err);
+              make_parent(options->session_file, err) && run_all(options, &neff, err);
     file_close(&neff);
     return ok;
 }

@@ -53,10 +53,10 @@ struct runner_options {
 /* Runs all executions. err: the first thing that failed. */
 bool runner_run(const struct runner_options *options, struct error *err);
 
-/* Starts the runtime's system trace of these event types, or of all if count is 0; with core, which
- * may be -1, on that core even if a variable excludes it. */
+/* Starts the runtime's system trace of these event types, or of all if count is 0; on the first
+ * `cores` cores even if a variable excludes them. */
 bool runner_start_trace(const struct library *library, const char *const *types, size_t count,
-                        int64_t core, struct error *err);
+                        uint32_t cores, struct error *err);
 
 /* The event types that the runtime knows; free each and the list with free(). */
 bool runner_event_types(const char *library, const char ***types, size_t *count, struct error *err);

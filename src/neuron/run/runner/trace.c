@@ -11,7 +11,10 @@ static bool is_there(const struct library *library, struct error *err)
     return (library->nrt_sys_trace_config_allocate && library->nrt_sys_trace_config_free &&
             library->nrt_sys_trace_get_event_types && library->nrt_sys_trace_start &&
             library->nrt_sys_trace_stop && library->nrt_sys_trace_fetch_events &&
-            library->nrt_sys_trace_buffer_free &&
+            library->nrt_sys_trace_buffer_free && library->nrt_sys_trace_fetch_options_allocate &&
+            library->nrt_sys_trace_fetch_options_free &&
+            library->nrt_sys_trace_fetch_options_set_nc_idx &&
+            library->nrt_sys_trace_config_set_capture_enabled_for_nc &&
             library->nrt_sys_trace_config_set_capture_enabled_for_event_type) ||
            error_in_file(err, library->path, "the runtime has no system trace");
 }
@@ -48,15 +51,15 @@ static bool filter(const struct library *library, nrt_sys_trace_config_t *config
 }
 
 bool runner_start_trace(const struct library *library, const char *const *types, size_t count,
-                        int64_t core, struct error *err)
+                        uint32_t cores, struct error *err)
 {
     nrt_sys_trace_config_t *config;
     if (!is_there(library, err) ||
         !library_check(library, library->nrt_sys_trace_config_allocate(&config),
                        "nrt_sys_trace_config_allocate", err))
         return false;
-    if (core >= 0 && library->nrt_sys_trace_config_set_capture_enabled_for_nc)
-        library->nrt_sys_trace_config_set_capture_enabled_for_nc(config, (uint32_t)core, true);
+    for (uint32_t i = 0; i < cores; i++)
+        library->nrt_sys_trace_config_set_capture_enabled_for_nc(config, i, true);
     bool ok =
         filter(library, config, types, count, err) &&
         library_check(library, library->nrt_sys_trace_start(config), "nrt_sys_trace_start", err);
@@ -67,8 +70,7 @@ bool runner_start_trace(const struct library *library, const char *const *types,
 bool trace_begin(const struct library *library, const struct runner_options *options,
                  struct error *err)
 {
-    return runner_start_trace(library, options->event_filters, options->event_filter_count, -1,
-                              err);
+    return runner_start_trace(library, options->event_filters, options->event_filter_count, 0, err);
 }
 
 bool trace_end(const struct runner_worker *worker, struct error *err)
