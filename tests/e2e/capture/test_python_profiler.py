@@ -408,6 +408,17 @@ def test_the_gpu_keys_are_those_of_the_program(kymo):
     assert sorted(names) == sorted({option.replace("-", "_") for option in options})
 
 
+def test_the_gpu_defaults_are_those_of_the_table_in_the_docs(kymo):
+    rows = re.findall(r"^\| `(gpu_\w+)` \| (\S+) \| (\S+) \| (\S+) \|$", (ROOT / "docs/gpu.md").read_text(), re.M)
+    documented = {key: (guide, ours) for key, guide, ours, _ in rows}
+    inspect = dict(re.findall(r"--(gpu-[a-z-]+) (?:(?!--gpu-).)*\(default: (\w+)\)", " ".join(kymo.ok("inspect", "--help").split())))
+    program = {key: inspect.get(key.replace("_", "-"), "?") for key in documented}
+    assert program == {key: value for key, _, _, value in rows}
+    said = json.loads(run("import json; from kymo._options import GPU_DEFAULTS; print(json.dumps(GPU_DEFAULTS))"))
+    assert {key: ours for key, (_, ours) in documented.items()} == program | {key: str(value) for key, value in said.items()}
+    run("options = profiler.ProfileOptions(); options.advanced_configuration = {'gpu_num_chips_to_profile_per_task': -3}", "logs", head=PLAIN)
+
+
 def test_a_trace_that_is_not_stopped_is_written_when_the_program_ends(tmp_path):
     run("""
         options = profiler.ProfileOptions()
