@@ -411,7 +411,8 @@ def test_the_gpu_keys_are_those_of_the_program(kymo):
 def test_the_gpu_defaults_are_those_of_the_table_in_the_docs(kymo):
     rows = re.findall(r"^\| `(gpu_\w+)` \| (\S+) \| (\S+) \| (\S+) \|$", (ROOT / "docs/gpu.md").read_text(), re.M)
     documented = {key: (guide, ours) for key, guide, ours, _ in rows}
-    inspect = dict(re.findall(r"--(gpu-[a-z-]+) (?:(?!--gpu-).)*\(default: (\w+)\)", " ".join(kymo.ok("inspect", "--help").split())))
+    options = re.split(r"\n +--", kymo.ok("inspect", "--help"))
+    inspect = {option.split()[0]: found[1] for option in options if (found := re.search(r"\(default: (\w+)\)", option))}
     program = {key: inspect.get(key.replace("_", "-"), "?") for key in documented}
     assert program == {key: value for key, _, _, value in rows}
     said = json.loads(run("import json; from kymo._options import GPU_DEFAULTS; print(json.dumps(GPU_DEFAULTS))"))
