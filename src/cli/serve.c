@@ -199,7 +199,7 @@ int serve_logs(const char *directory, const char *data_path, const struct servin
     if (!real || !file_is_directory(real)) {
         error_in_file(&err, directory, "%s",
                       real              ? "not a directory"
-                      : errno == ENOENT ? "no such directory: create it first (mkdir -p)"
+                      : errno == ENOENT ? "No such file or directory: create it first (mkdir -p)"
                                         : strerror(errno));
         print_error(&err);
     } else if (!data_path && !logs_workspace(real, &own, &err)) {

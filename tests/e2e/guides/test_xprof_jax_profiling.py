@@ -163,7 +163,7 @@ def address():
 
 
 def test_manual_capture_via_xprof(kymo, xprof, profile_data, address, tmp_path):
-    assert "no such directory: create it first" in kymo.refuses("xprof", "--logdir", tmp_path / "typo")
+    assert "No such file or directory: create it first" in kymo.refuses("xprof", "--logdir", tmp_path / "typo")
     assert xprof.get("/config")["hideCaptureProfileButton"] is False
     # What XProf's page sends when CAPTURE is clicked; it ends when the run is there.
     before = set(xprof.get("/runs"))
