@@ -88,9 +88,16 @@ GPU_KEYS: dict[str, _Check] = {
     "gpu_pm_sample_counters": _text,
     "gpu_pm_sample_interval_us": _number(1, 1_000_000),
     "gpu_pm_sample_buffer_size_per_gpu_mb": _number(1, 4096),
-    "gpu_num_chips_to_profile_per_task": _number(0),
+    "gpu_num_chips_to_profile_per_task": _number(-2**63),  # all GPUs if it is not a number of GPUs
     "gpu_dump_graph_node_mapping": _flag,
     "gpu_counter_interval_ms": _number(0, 86400000),
+}
+
+# Defaults of XProf's guide, where libkymo-cuda's own are others: its limits are off. docs/gpu.md has all of them.
+GPU_DEFAULTS: dict[str, Any] = {
+    "gpu_max_callback_api_events": 2 * 1024 * 1024,
+    "gpu_max_activity_api_events": 2 * 1024 * 1024,
+    "gpu_max_annotation_strings": 1024 * 1024,
 }
 
 _COUNTER_SETS = ("TC_COMPUTATION", "TC_MEMORY", "SC_ACTIVITY", "SC_MEMORY", "HBM")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, TypeVar, cast
 
 from kymo import _kymo, _program
 from kymo._kymo import StepTraceAnnotation, TraceAnnotation
-from kymo._options import DEVICE_PROFILES, GPU_KEYS, JAX_GPU_KEYS, ProfileOptions, options_of
+from kymo._options import DEVICE_PROFILES, GPU_DEFAULTS, GPU_KEYS, JAX_GPU_KEYS, ProfileOptions, options_of
 
 if TYPE_CHECKING:
     from kymo._jax import Session
@@ -323,7 +323,9 @@ def _configuration_of(options: ProfileOptions) -> dict[str, Any]:
 def _record_gpus(library: str, configuration: dict[str, Any]) -> None:
     """The library reads its options from the environment when it starts."""
     import ctypes
-    values = {"KYMO_" + key.upper(): _gpu_value(value) for key, value in configuration.items() if key in GPU_KEYS}
+    defaults = {key: value for key, value in GPU_DEFAULTS.items() if "KYMO_" + key.upper() not in os.environ}
+    settings = {**defaults, **configuration}
+    values = {"KYMO_" + key.upper(): _gpu_value(value) for key, value in settings.items() if key in GPU_KEYS}
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -138,10 +138,11 @@ def _refuse(environ: dict[str, Any]) -> str | None:
     method = environ["REQUEST_METHOD"]
     if method not in ("GET", "HEAD", "POST"):
         return "profiles are changed with kymo itself, not in TensorBoard"
+    words = _path(environ).split("/")
+    if "capture_profile" in words or (method == "POST" and any(word in ("uploads", "captures") for word in words[:4])):
+        return "uploads and captures are not part of TensorBoard's tab; use kymo serve"
     if method != "POST":
         return None
-    if any(word in ("uploads", "captures") for word in _path(environ).split("/")[:4]):
-        return "uploads and captures are not part of TensorBoard's tab; use kymo serve"
     origin = environ.get("HTTP_ORIGIN")
     if (environ.get("HTTP_SEC_FETCH_SITE") == "cross-site" or
             (origin and urllib.parse.urlsplit(origin).netloc != environ.get("HTTP_HOST"))):

@@ -197,7 +197,10 @@ int serve_logs(const char *directory, const char *data_path, const struct servin
     char *real = realpath(directory, NULL), *own = NULL;
     int result = EXIT_FAILED;
     if (!real || !file_is_directory(real)) {
-        error_in_file(&err, directory, "%s", real ? "not a directory" : strerror(errno));
+        error_in_file(&err, directory, "%s",
+                      real              ? "not a directory"
+                      : errno == ENOENT ? "No such file or directory: create it first (mkdir -p)"
+                                        : strerror(errno));
         print_error(&err);
     } else if (!data_path && !logs_workspace(real, &own, &err)) {
         print_error(&err);

@@ -23,12 +23,12 @@ const struct command command_xprof = {
     .about =
         "Answers the requests that XProf's server answers, with and without the prefix "
         "/data/plugin/profile/: runs, run_tools, hosts, data, data_csv, module_list, "
-        "generate_cache, config and "
-        "version. Runs are processed when they are first requested. Everything else is as for kymo "
+        "capture_profile, generate_cache, config and version. Captures are written into the log "
+        "directory. Runs are processed when they are first requested. Everything else is as for "
+        "kymo "
         "serve: the server listens on the loopback interface unless --host says otherwise, and "
         "then requires a token.\n\n"
-        "gRPC workers and the data of XProf's trace viewer are not supported: the timeline is "
-        "Kymo's.",
+        "gRPC workers are not supported: this program processes runs itself.",
     .usage = "[options] [server] [DIR]",
     .examples =
         (const char *const[]){

@@ -97,6 +97,7 @@ enum {
     MAX_CAPTURES = 4,          /* at once, besides the jobs that import: they mostly wait */
     CAPTURE_DEFAULT_MS = 1000,
     CAPTURE_MAX_MS = 3600 * 1000,
+    CAPTURE_DEPTH = 5,       /* folders of files/plugins/profile/RUN/FILE */
     CHILD_MAX_LOG = 1 << 20, /* read of what a child printed */
     CHILD_MAX_REASON = 2000, /* kept of it if it failed */
     MAX_RUN_NAME = 180,      /* bytes; the end of a longer path names a run of the log directory */
@@ -111,6 +112,12 @@ enum {
     PROCESSING_MEMORY_MIB = 4096,
     PROCESSING_CPU_S = 6 * 3600,
     PROCESSING_OUTPUT_MIB = 256 << 10,
+};
+
+/* The data of XProf's trace viewer */
+enum {
+    TRACE_MAX_EVENTS = 200000, /* in an answer; more are thinned by the resolution */
+    TRACE_RESOLUTION = 8000,   /* XProf's default */
 };
 
 /* Open profiles and caches */

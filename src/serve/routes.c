@@ -61,6 +61,7 @@ static const struct route plugin_routes[] = {
     {"GET", "module_list", SUBJECT_LOG_RUN, plugin_modules, 0, NULL},
     {"GET", "config", NO_SUBJECT, plugin_config, 0, NULL},
     {"GET", "version", NO_SUBJECT, plugin_version, 0, NULL},
+    {"GET", "capture_profile", NO_SUBJECT, plugin_capture, 0, NULL},
     {"POST", "generate_cache", SUBJECT_LOG_SESSION, plugin_prepare, 0, NULL},
 };
 

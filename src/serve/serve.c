@@ -50,14 +50,30 @@ static void put_url(struct output *out, const struct serve_options *options, uin
                   is_plain ? "localhost" : host, port);
 }
 
+/* What XProf's server prints before its URL; there are no workers to name. */
+static void put_xprof_start(struct output *line, const struct server *server, uint16_t port)
+{
+    output_format(line,
+                  "Attempting to start XProf server:\n  Log Directory: %s\n  Port: %u\n  Worker "
+                  "Service Address: none (this program processes runs itself)\n  Hide Capture "
+                  "Button: %s\n",
+                  server->options->log_directory, port,
+                  captures_are_allowed(server) ? "False" : "True");
+}
+
 /* Printed only once the sockets listen, as scripts wait for this line and then connect. A token
  * goes behind '&' where the URL already has a query. */
-static void print_url(const struct serve_options *options, const struct listener *listeners,
+static void print_url(const struct server *server, const struct listener *listeners,
                       const char *token)
 {
+    const struct serve_options *options = server->options;
     struct output line;
     output_memory(&line);
-    if (options->profile && options->has_ui) {
+    if (options->is_xprof) {
+        put_xprof_start(&line, server, listeners[0].port);
+        output_text(&line, "XProf at ");
+        put_url(&line, options, listeners[0].port);
+    } else if (options->profile && options->has_ui) {
         output_text(&line, "View profile at ");
         put_url(&line, options, listeners[0].port);
         output_text(&line, "profile/");
@@ -78,8 +94,9 @@ static void print_url(const struct serve_options *options, const struct listener
         output_text(&line, options->is_dataset && options->has_ui ? "&token=" : "?token=");
         put_encoded(&line, token);
     }
+    output_text(&line, options->is_xprof ? " (Press CTRL+C to quit)" : "\nctrl-c to exit");
     output_char(&line, '\0');
-    printf("%s\nctrl-c to exit\n", line.data);
+    printf("%s\n", line.data);
     fflush(stdout);
     output_discard(&line);
 }
@@ -205,7 +222,7 @@ static bool run(struct server *server, struct listener listeners[2], const char 
     server->rank_links = rank_links_create(server);
     bool ok = jobs_start(&server->jobs, server, err) && start_listeners(server, listeners, err);
     if (ok) {
-        print_url(server->options, listeners, token);
+        print_url(server, listeners, token);
         wait_for_stop(server, listeners, &signals);
     }
     fleet_runs_stop(server->fleet_runs);

@@ -32,7 +32,7 @@ def busy_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-LINE = re.compile(r"(View .* at|The API is at) (http://\S+)\n")
+LINE = re.compile(r"(View .* at|The API is at|XProf at) (http://\S+)")
 PATIENCE = 120  # for a busy machine
 
 
@@ -66,7 +66,7 @@ class Server:
         self.said = ""
         for line in self.process.stdout:
             self.said += line
-            if line == "ctrl-c to exit\n":
+            if line == "ctrl-c to exit\n" or line.endswith("(Press CTRL+C to quit)\n"):
                 break
         else:
             self.process.wait()

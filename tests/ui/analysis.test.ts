@@ -235,6 +235,19 @@ test('the graph leads from an operation to its neighbors and into fusions; the m
   await search.fill('wrapped_convert.25')
   await search.press('Enter')
   await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
+  // Also while the list of modules is still on its way, which the search needs.
+  let release = () => {}
+  const held = new Promise<void>((done) => (release = done))
+  await page.route('**/sql', async (route) => {
+    if (route.request().postData()?.includes('FROM HloModule')) await held
+    await route.continue()
+  })
+  await page.reload()
+  await search.fill('gemm_fusion_dot.131')
+  await search.press('Enter')
+  release()
+  await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
+  await page.unroute('**/sql')
   await search.fill('no such thing')
   await search.press('Enter')
   await page.getByText('No instruction contains “no such thing”.').waitFor()

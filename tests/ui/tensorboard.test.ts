@@ -85,6 +85,7 @@ test('what changes profiles, and requests of other sites, are refused', async ()
   const one = plugin(`api/v1/profiles/${encodeURIComponent(profiles.profiles[0]!.name)}`)
   expect((await fetch(one, { method: 'DELETE' })).status).toBe(403)
   expect((await fetch(plugin('api/v1/uploads'), { method: 'POST', body: '{}' })).status).toBe(403)
+  expect((await fetch(plugin('data/plugin/profile/capture_profile?service_addr=localhost:1'))).status).toBe(403)
   const query = { method: 'POST', body: JSON.stringify({ query: 'SELECT 1 AS one' }) }
   expect((await fetch(`${one}/sql`, { ...query, headers: { Origin: 'http://elsewhere.example' } })).status).toBe(403)
   expect((await fetch(`${one}/sql`, query)).status).toBe(200)

@@ -1,6 +1,8 @@
 // The profile toolbar: all its controls change the view, and the URL keeps it.
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { PLACES, placesOf } from '../../ui/src/model/places'
+import { tabsOf } from '../../ui/src/model/tabs'
 import { closePages, expectAccessible, launch, openPage, Server } from './fixtures'
 
 const REFUSED_QUERY = /status of 400/
@@ -236,4 +238,46 @@ test('an unknown profile shows an error and a link to the profile list', async (
   await expectAccessible(page)
   await page.getByRole('link', { name: 'Back to profiles' }).click()
   await page.waitForSelector('tbody a.name')
+})
+
+test('the command palette finds every place by the names of other guides', async () => {
+  await open()
+  const palette = page.getByRole('dialog', { name: 'Go to' })
+  const isPressed = (name: string) => page.getByRole('button', { name, exact: true }).getAttribute('aria-pressed')
+  const arrived: Record<string, () => Promise<unknown>> = {
+    Timeline: () => expect.poll(() => parameter('tool')).toBe(null),
+    Analysis: () => expect.poll(() => parameter('tool')).not.toBe(null),
+    'Box selection': () => expect.poll(() => isPressed('Box selection')).not.toBe(null),
+    'Color by': () => expect.poll(() => page.evaluate(() => document.activeElement?.ariaLabel)).toBe('Color by'),
+    Export: () => page.getByRole('menuitem', { name: /Perfetto/ }).waitFor(),
+    'Actions for this profile': () => page.getByRole('menuitem', { name: 'Rename…' }).waitFor(),
+    'Device profiles': () => page.getByRole('dialog', { name: 'Device profiles' }).waitFor(),
+    'All profiles': () => page.waitForURL(`${server.url}/`),
+    Capture: () => page.getByRole('dialog', { name: 'Capture from running programs' }).waitFor(),
+    Upload: () => page.getByRole('dialog', { name: /Upload/ }).waitFor(),
+  }
+  const here = placesOf(true, tabsOf(false, 1, 'summary'), () => true).filter((place) => place.others.length > 0)
+  expect(here.length).toBeGreaterThan(25)
+  for (const { title, others, target } of here) {
+    await page.keyboard.press('Control+k')
+    await palette.getByRole('combobox').fill(others.at(-1)!)
+    expect(await palette.getByRole('option').first().textContent()).toContain(title)
+    if (title === 'Timeline') await expectAccessible(page)
+    await palette.getByRole('combobox').press('Enter')
+    await palette.waitFor({ state: 'detached' })
+    if ('tool' in target) await expect.poll(() => parameter('tool')).toBe(target.tool)
+    else if ('tab' in target) await page.locator(`#tab-${target.tab}[aria-selected="true"]`).waitFor()
+    else await arrived[title]?.()
+    await page.keyboard.press('Escape') // a menu or a dialog that is open
+    if ('isOfList' in target || title === 'All profiles') {
+      await page.goto(`${server.url}/profile/gpt`)
+      await searchBox().waitFor()
+      await page.locator('body').press('Escape')
+    }
+  }
+  // The help lists the same names.
+  await page.keyboard.press('?')
+  const help = page.getByRole('dialog', { name: 'Help' })
+  for (const { title, others } of PLACES.filter((place) => place.others.length > 0))
+    expect((await help.locator('.names div').allTextContents()).map((text) => text.trim())).toContain(others.join(', ') + title)
 })

@@ -5,7 +5,7 @@
 #include "capture/recorder/encode.h"
 #include "import/recording/recording_passes.h"
 
-enum { NTRACE_VERSION = 1, NTRACE_NAMES = 2, NTRACE_LANES = 3, NTRACE_BLOCKS = 4 };
+enum { NTRACE_NAMES = 2, NTRACE_LANES = 3, NTRACE_BLOCKS = 4 };
 
 /* Columns of a block by their field numbers. */
 enum {
@@ -122,11 +122,6 @@ bool recorded_layout(struct recorded_file *file, struct catalog *catalog, const 
     struct pb_field field;
     *array_push(&file->names) = (struct recorded_name){.key = catalog_key(catalog, TEXT("value"))};
     while (pb_next(&in, &field)) {
-        if (field.tag == PB_TAG(NTRACE_VERSION, PB_VARINT) && field.value > SESSION_VERSION)
-            return error_in_file(err, path,
-                                 "the recording is of version %llu; this program reads version %d: "
-                                 "use a newer one",
-                                 (unsigned long long)field.value, SESSION_VERSION);
         if (field.tag == PB_TAG(NTRACE_NAMES, PB_BYTES) && !read_name(&field, catalog, file))
             return damaged(file, path, field.bytes, "a name is not readable", err);
         if (field.tag == PB_TAG(NTRACE_LANES, PB_BYTES) && !read_lane(&field, catalog, file))

@@ -1,6 +1,7 @@
 /*
  * Recordings: parses the session files, message by message.
  */
+#include "capture/recorder/encode.h"
 #include "import/recording/recording_passes.h"
 
 enum { FIELD_FORMAT = 31 };
@@ -64,8 +65,22 @@ bool session_clock_read(const uint8_t *data, size_t size, struct clock_fit *fit)
     return true;
 }
 
-/* Fields are those of schema/trace_info.proto; unknown ones are skipped, so that files of later
- * versions can be read. Texts point into the data. */
+bool session_version_check(const uint8_t *data, size_t size, const char *path, struct error *err)
+{
+    enum { VERSION = 1 };
+    struct pb_reader in = pb_read(data, size);
+    struct pb_field field;
+    while (pb_next(&in, &field))
+        if (field.tag == PB_TAG(VERSION, PB_VARINT) && field.value > SESSION_VERSION)
+            return error_in_file(err, path,
+                                 "the recording is of version %llu; this program reads version %d: "
+                                 "use a newer one",
+                                 (unsigned long long)field.value, SESSION_VERSION);
+    return true;
+}
+
+/* Fields are those of schema/trace_info.proto; unknown ones are skipped, as they may be added
+ * without another version. Texts point into the data. */
 bool session_info_read(const uint8_t *data, size_t size, struct session_info *info,
                        struct pb_reader *failed)
 {

@@ -237,6 +237,11 @@ static bool open_session_files(struct catalog *catalog, const struct capture *ca
             return false;
         enum session_file kind = session_recognize(file.data, file.size);
         struct pb_reader failed;
+        if (kind != SESSION_NONE &&
+            !session_version_check(file.data, file.size, input->path, err)) {
+            file_close(&file);
+            return false;
+        }
         if (kind == SESSION_INFO && !process->info_file.data) {
             process->info_file = file;
             if (!session_info_read(file.data, file.size, &process->info, &failed))
@@ -347,7 +352,8 @@ static bool add_file(struct recording *recording, const struct capture *capture,
                                                    .label = input->label,
                                                    .data = (const char *)map.data,
                                                    .size = map.size});
-    return add_process(recording, process, capture, err);
+    return session_version_check(map.data, map.size, input->path, err) &&
+           add_process(recording, process, capture, err);
 }
 
 bool import_recording_bytes(const char *name, const uint8_t *data, size_t size,

@@ -82,6 +82,9 @@ bool recorded_walk_next(struct recorded_walk *walk, struct recorded *event);
 const char *recorded_walk_problem(const struct recorded_walk *walk, uint64_t *offset);
 void recorded_walk_end(struct recorded_walk *walk);
 
+/* Refuses session files of later versions, of any kind. */
+bool session_version_check(const uint8_t *data, size_t size, const char *path, struct error *err);
+
 /* trace_info.pb */
 struct session_info {
     struct text instance, process_name, program;

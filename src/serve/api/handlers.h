@@ -31,8 +31,10 @@ handler list_fleet_runs, get_fleet_run, get_fleet_report, get_fleet_lanes, get_f
     get_fleet_worst, get_fleet_step, get_fleet_lanes_of_step;
 handler get_export, get_source;
 handler plugin_runs, plugin_run_tools, plugin_hosts, plugin_modules, plugin_data, plugin_csv,
-    plugin_config, plugin_version, plugin_prepare;
+    plugin_config, plugin_version, plugin_prepare, plugin_capture, plugin_trace;
 handler get_captures, post_capture;
+/* Over the network. */
+bool captures_are_allowed(const struct server *server);
 handler post_upload, begin_file, put_file, process_upload, delete_upload, list_uploads;
 
 #endif

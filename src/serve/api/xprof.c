@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 static const struct text all_hosts = TEXT("ALL_HOSTS");
+#define TRACE_VIEWER "trace_viewer@" /* the timeline, which is not among the tools of tables */
 
 static int by_name_descending(const void *left, const void *right)
 {
@@ -123,9 +124,12 @@ void plugin_run_tools(struct request *request, struct reply *reply)
         return;
     struct json json = reply_json(reply);
     json_open(&json, '[');
-    for (size_t i = 0; i < xprof_tool_count; i++)
+    for (size_t i = 0; i < xprof_tool_count; i++) {
+        if (i == 1) /* XProf's order */
+            json_text(&json, TEXT(TRACE_VIEWER));
         if (is_offered(plugin.opened, tool_name(xprof_tools[i])))
             json_text(&json, text_of(tool_name(xprof_tools[i])));
+    }
     json_close(&json, ']');
     plugin_end(&plugin);
 }
@@ -319,9 +323,17 @@ static void answer(struct request *request, struct reply *reply, tool_writer *wr
     plugin_end(&plugin);
 }
 
+static bool is_trace_viewer(const char *name)
+{
+    return name && (strcmp(name, TRACE_VIEWER) == 0 || strcmp(name, "trace_viewer") == 0);
+}
+
 void plugin_data(struct request *request, struct reply *reply)
 {
-    answer(request, reply, tool_write, "application/json");
+    if (is_trace_viewer(request_argument(request, "tag")))
+        plugin_trace(request, reply);
+    else
+        answer(request, reply, tool_write, "application/json");
 }
 
 void plugin_csv(struct request *request, struct reply *reply)
@@ -341,7 +353,7 @@ void plugin_config(struct request *request, struct reply *reply)
     struct json json = reply_json(reply);
     json_open(&json, '{');
     json_key(&json, "hideCaptureProfileButton");
-    json_bool(&json, true); /* XProf's page would ask for capture_profile */
+    json_bool(&json, !captures_are_allowed(request->server));
     json_put_text(&json, "srcPathPrefix",
                   text_of(options->source_root ? options->source_root : ""));
     json_key(&json, "enableTabNameLabel");
@@ -362,7 +374,7 @@ static bool names_a_tool(const char *list)
         at += strspn(at, ", ");
         size_t size = strcspn(at, ", ");
         char *name = mem_copy_text(at, size);
-        bool is_known = tool_find(name) || strcmp(name, "trace_viewer@") == 0;
+        bool is_known = tool_find(name) || is_trace_viewer(name);
         mem_free(name);
         if (is_known)
             return true;

@@ -46,6 +46,34 @@ char *job_folder(struct jobs *jobs, const char *id)
     return path_format("%s/%s", jobs->folder, id);
 }
 
+bool server_keeps_captures(const struct server *server)
+{
+    return server->options->log_directory && !server->options->is_dataset;
+}
+
+/* Where the capture of a job is written: as a run of the log directory, where XProf and TensorBoard
+ * find it too, or else among the files of the job. */
+static char *captured_path(struct jobs *jobs, const struct job *job)
+{
+    return server_keeps_captures(jobs->server)
+               ? path_format("%s/plugins/profile/%s", jobs->server->options->log_directory,
+                             job->name)
+               : path_format("%s/%s/files", jobs->folder, job->id);
+}
+
+static void remove_captured(struct jobs *jobs, const char *id)
+{
+    struct job job;
+    if (!job_read(jobs->folder, id, &job))
+        return;
+    if (job.addresses) {
+        char *path = captured_path(jobs, &job);
+        folder_remove(path);
+        mem_free(path);
+    }
+    job_free(&job);
+}
+
 static struct running_job *find_running(struct jobs *jobs, const char *id)
 {
     struct running_job *running;
@@ -133,6 +161,20 @@ job_list jobs_list(struct jobs *jobs)
     if (list.count > 0)
         qsort(list.items, list.count, sizeof *list.items, oldest_first);
     return list;
+}
+
+bool job_find(struct jobs *jobs, const char *name, struct job *found)
+{
+    job_list list = jobs_list(jobs);
+    bool is_there = false;
+    for (size_t i = list.count; i-- > 0 && !is_there;)
+        if (strcmp(list.items[i].name, name) == 0 && list.items[i].state != JOB_RECEIVING) {
+            *found = list.items[i];
+            list.items[i] = (struct job){0};
+            is_there = true;
+        }
+    jobs_free(&list);
+    return is_there;
 }
 
 bool job_save(struct jobs *jobs, const struct job *job, struct error *err)
@@ -228,19 +270,18 @@ static void record_failure(struct jobs *jobs, const char *id, const char *reason
         return;
     }
     job_write(jobs->folder, &job, &ignored);
-    if (job.addresses) {
-        char *files = path_format("%s/%s/files", jobs->folder, id);
-        folder_remove(files);
-        mem_free(files);
-    }
+    if (job.addresses && !server_keeps_captures(jobs->server))
+        remove_captured(jobs, id);
     job_free(&job);
 }
 
 /* A capture that has got some hosts is a profile, too; the others are the reason it has. */
 static void finish(struct jobs *jobs, struct running_job *running, char *reason)
 {
-    if (running->is_canceled || (!reason && !running->loss) ||
-        (running->is_capturing && jobs->is_stopping))
+    bool is_over = running->is_canceled || (running->is_capturing && jobs->is_stopping);
+    if (is_over && running->is_capturing)
+        remove_captured(jobs, running->id);
+    if (is_over || (!reason && !running->loss))
         remove_files(jobs, running->id);
     else if (!jobs->is_stopping)
         record_failure(jobs, running->id, reason ? reason : running->loss, !reason);
@@ -254,12 +295,12 @@ static bool start_import(struct jobs *jobs, const struct job *job, struct child 
 /* Goes on with the import of what was captured; false when there is nothing. */
 static bool import_captured(struct jobs *jobs, struct running_job *running, char **reason)
 {
-    char *folder = job_folder(jobs, running->id);
-    char *runs = path_format("%s/files/plugins/profile", folder);
     struct error err;
     struct job job;
-    bool is_there = !running->is_canceled && !jobs->is_stopping && folder_size(runs, 2) > 0;
-    bool ok = is_there && job_read(jobs->folder, running->id, &job);
+    if (running->is_canceled || jobs->is_stopping || !job_read(jobs->folder, running->id, &job))
+        return false;
+    char *captured = captured_path(jobs, &job);
+    bool ok = folder_size(captured, CAPTURE_DEPTH) > 0;
     if (ok) {
         running->loss = *reason;
         *reason = NULL;
@@ -269,10 +310,9 @@ static bool import_captured(struct jobs *jobs, struct running_job *running, char
         ok = start_import(jobs, &job, &running->child, &err);
         if (!ok)
             *reason = mem_copy_text(err.text, strlen(err.text));
-        job_free(&job);
     }
-    mem_free(runs);
-    mem_free(folder);
+    mem_free(captured);
+    job_free(&job);
     return ok;
 }
 
@@ -331,7 +371,7 @@ static bool start_import(struct jobs *jobs, const struct job *job, struct child 
                          struct error *err)
 {
     char *folder = job_folder(jobs, job->id), *sources = uploaded_sources(folder);
-    char *files = uploaded_path(folder);
+    char *files = job->addresses ? captured_path(jobs, job) : uploaded_path(folder);
     struct child_task task = {.source = job->source ? job->source : files,
                               .name = job->name,
                               .data_path = jobs->server->data_path,
@@ -352,13 +392,15 @@ static bool start_capture(struct jobs *jobs, const struct job *job, struct child
                           struct error *err)
 {
     char *folder = job_folder(jobs, job->id), *files = path_format("%s/files", folder);
-    struct child_capture capture = {.addresses = job->addresses,
-                                    .settings = job->settings,
-                                    .duration_ms = job->duration_ms,
-                                    .directory = files,
-                                    .folder = folder,
-                                    .limits = &jobs->server->options->processing};
-    folder_remove(files); /* of an earlier attempt */
+    const struct serve_options *options = jobs->server->options;
+    struct child_capture capture = {
+        .addresses = job->addresses,
+        .settings = job->settings,
+        .duration_ms = job->duration_ms,
+        .directory = server_keeps_captures(jobs->server) ? options->log_directory : files,
+        .folder = folder,
+        .limits = &options->processing};
+    remove_captured(jobs, job->id); /* of an earlier attempt */
     bool ok = child_start_capture(child, &capture, err);
     mem_free(folder);
     mem_free(files);

@@ -24,6 +24,9 @@ struct job {
 };
 typedef ARRAY(struct job) job_list;
 
+/* Captures become runs of the log directory, named after their profiles. */
+bool server_keeps_captures(const struct server *server);
+
 bool jobs_start(struct jobs **jobs, struct server *server, struct error *err);
 /* Terminates the children; their jobs stay queued. */
 void jobs_stop(struct jobs *jobs);
@@ -34,6 +37,8 @@ void jobs_free(job_list *list);
 /* False if there is no such job. Free with job_free. */
 bool job_load(struct jobs *jobs, const char *id, struct job *job);
 void job_free(struct job *job);
+/* The newest job for a profile, whose files have all been received. */
+bool job_find(struct jobs *jobs, const char *name, struct job *job);
 /* *id: 32 hex digits, freed by the caller. */
 bool job_create(struct jobs *jobs, const struct job *job, char **id, struct error *err);
 bool job_save(struct jobs *jobs, const struct job *job, struct error *err);

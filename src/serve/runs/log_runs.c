@@ -156,21 +156,6 @@ bool run_paths_check(const struct request *request, struct reply *reply)
     return false;
 }
 
-/* Finds the newest job with the name. */
-static bool find_job(struct server *server, const char *name, struct job *found)
-{
-    job_list jobs = jobs_list(server->jobs);
-    bool is_there = false;
-    for (size_t i = jobs.count; i-- > 0 && !is_there;)
-        if (strcmp(jobs.items[i].name, name) == 0 && jobs.items[i].state != JOB_RECEIVING) {
-            *found = jobs.items[i];
-            jobs.items[i] = (struct job){0};
-            is_there = true;
-        }
-    jobs_free(&jobs);
-    return is_there;
-}
-
 static char *find_run(struct server *server, const char *name)
 {
     run_list runs = runs_list(server);
@@ -187,7 +172,7 @@ void reply_unready(struct server *server, struct reply *reply, const char *name)
 {
     struct job job;
     char *run;
-    if (find_job(server, name, &job)) {
+    if (job_find(server->jobs, name, &job)) {
         if (job.state == JOB_FAILED)
             reply_error(reply, MHD_HTTP_CONFLICT, "processing '%s' failed: %s", name,
                         job.reason ? job.reason : "unknown error");
@@ -222,7 +207,7 @@ void run_process(struct server *server, const char *name, struct reply *reply)
     char *run = find_run(server, name), *directory = NULL;
     if (!profile_directory(server->data_path, name, &directory, &err)) {
         reply_failure(reply, MHD_HTTP_NOT_FOUND, &err);
-    } else if (find_job(server, name, &job)) {
+    } else if (job_find(server->jobs, name, &job)) {
         bool is_again = job.state == JOB_FAILED;
         if (is_again) {
             job.state = JOB_QUEUED;
@@ -267,7 +252,7 @@ static bool has_profile(const struct server *server, const char *name)
 static bool has_failed(struct server *server, const char *name)
 {
     struct job job;
-    if (!find_job(server, name, &job))
+    if (!job_find(server->jobs, name, &job))
         return false;
     bool failed = job.state == JOB_FAILED;
     job_free(&job);

@@ -318,7 +318,7 @@ class Counters:
 
 def test_counters_have_the_values_of_the_device_that_cuda_knows(kymo, machine, tmp_path):
     before, devices = time.monotonic_ns(), {0: 7, 1: 3}
-    counters = Counters(machine, tmp_path, devices)
+    counters = Counters(machine, tmp_path, devices, KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK="-1")  # not a number of GPUs: all
     assert counters.errors == ""
     assert set(counters.samples) == {(number, counter) for number in devices for counter in NVML}
     for (number, counter), samples in counters.samples.items():
@@ -337,7 +337,7 @@ def test_counters_have_the_values_of_the_device_that_cuda_knows(kymo, machine, t
 
 def test_a_counter_that_fails_leaves_the_others(kymo, machine, tmp_path):
     errors = "nvmlDeviceGetPcieThroughput(3,1)=3 nvmlDeviceGetTemperature=999 nvmlDeviceGetFieldValues(7,138)=3"
-    counters = Counters(machine, tmp_path, {0: 7, 1: 3}, MOCK_NVML_ERRORS=errors)
+    counters = Counters(machine, tmp_path, {0: 7, 1: 3}, MOCK_NVML_ERRORS=errors, KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK="9")  # more than there are
     missing = {(1, "pcie_rx_kb_per_s"), (0, "temperature_c"), (1, "temperature_c"), (0, "nvlink_tx_bytes_per_s")}
     assert set(counters.samples) == {(number, counter) for number in (0, 1) for counter in NVML} - missing
     assert counters.errors == ""

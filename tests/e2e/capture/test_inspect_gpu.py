@@ -152,7 +152,7 @@ def test_a_sampled_capture_records_in_windows(kymo, machine, tmp_path):
     (["--gpu-detail", "sampled=0/1"], {}, ["0 ms do not fit"]),
     (["--gpu_max_activity_api_event", "3"], {}, ["unknown option --gpu_max_activity_api_event", "did you mean --gpu-max-activity-api-events?"]),
     (["--gpu-max-activity-api-events", "many"], {}, ["--gpu-max-activity-api-events: 'many' is not a number"]),
-    (["--gpu-num-chips-to-profile-per-task", "-1"], {}, ["'-1' is not a number"]),
+    (["--gpu-num-chips-to-profile-per-task", "-x"], {}, ["'-x' is not a number"]),
     (["--gpu-counter-interval-ms", "often"], {}, ["--gpu-counter-interval-ms: 'often' is not a number"]),
     (["--gpu-counter-interval-ms", "86400001"], {}, ["'86400001' is more than a day, 86400000 ms"]),
     (["--gpu-enable-nvtx-tracking", "yes"], {}, ["'yes'", "expected one of true, false"]),

@@ -1,7 +1,6 @@
 """kymo.profiler in place of jax.profiler: the examples of XProf's guide and more, run with both; jaxlib, XProf and Kymo read
 what was written."""
 
-import collections
 import gzip
 import json
 import pathlib
@@ -25,65 +24,6 @@ pytestmark = [
 ]
 
 MERGE = ROOT / "tests" / "data" / "xplane" / "jax_matmul_h200.xplane.pb"
-
-# Of the examples: what they trace, without the lines that differ.
-MATMUL = """
-key = jax.random.key(0)
-x = jax.random.normal(key, (500, 500))
-y = x @ x
-y.block_until_ready()
-"""
-
-EXAMPLES = {
-    "start and stop": "profiler.start_trace(logs)\n" + MATMUL + "profiler.stop_trace()\n",
-    "context manager": "with profiler.trace(logs):" + MATMUL.replace("\n", "\n  ").rstrip() + "\n",
-    "options": """
-options = profiler.ProfileOptions()
-options.python_tracer_level = 0
-options.host_tracer_level = 0
-profiler.start_trace(logs, profiler_options=options)
-""" + MATMUL + "profiler.stop_trace()\n",
-    "advanced configuration": """
-options = profiler.ProfileOptions()
-options.advanced_configuration = {"tpu_trace_mode" : "TRACE_ONLY_HOST", "tpu_num_sparse_cores_to_trace" : 2}
-profiler.start_trace(logs, profiler_options=options)
-""" + MATMUL + "profiler.stop_trace()\n",
-}
-
-
-# Events that come when a thread has to wait, or when Python has let go of something: their number differs from run to run.
-BY_CHANCE = re.compile(r"thread_?pool|wait|CollectGarbage", re.IGNORECASE)
-
-
-def xla_events(path):
-    """How often XLA's own events are there, by name; those of Python's functions are compared elsewhere."""
-    return collections.Counter(name for events in host_lines(path).values() for name, *_ in events
-                               if not name.startswith("$") and not BY_CHANCE.search(name))
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-@pytest.mark.slow
-def test_an_example_of_the_guide_gives_the_same_with_both(kymo, tmp_path, example):
-    found = {}
-    for module in MODULES:
-        logs = tmp_path / module
-        run_traced(module, EXAMPLES[example], logs)
-        path = trace_of(logs)
-        assert path.name == socket.gethostname() + ".xplane.pb"
-        assert re.fullmatch(r"\d{4}(_\d\d){5}", path.parent.name)
-        data = read(path)
-        planes = {plane.name for plane in data.planes}
-        found[module] = xla_events(path), {"Task Environment", "/host:metadata"} & planes
-        kymo.ok("view", logs, "--output-format", "summary-text")
-    (theirs, their_planes), (ours, our_planes) = found["jax.profiler"], found["kymo.profiler"]
-    calls = [{name: count for name, count in events.items() if name.startswith("PjitFunction")} for events in (theirs, ours)]
-    assert calls[0] == calls[1] and their_planes == our_planes
-    for some, others in ((theirs, ours), (ours, theirs)):  # how often passes of the compiler run differs, too
-        assert {name for name, count in some.items() if count >= 3} <= set(others)
-    assert (found["kymo.profiler"][0].total() > 300) == (example != "options")
-    left = {path.name for path in (tmp_path / "kymo.profiler").iterdir()}
-    assert left == {"plugins"}, "nothing else is left"
-
 
 ANNOTATED = """
 import functools, threading, time
@@ -406,6 +346,18 @@ def test_the_gpu_keys_are_those_of_the_program(kymo):
     options = re.findall(r"--(gpu-[a-z-]+)", kymo.ok("inspect", "--help"))
     names = run("from kymo._options import GPU_KEYS; print(*GPU_KEYS)").split()
     assert sorted(names) == sorted({option.replace("-", "_") for option in options})
+
+
+def test_the_gpu_defaults_are_those_of_the_table_in_the_docs(kymo):
+    rows = re.findall(r"^\| `(gpu_\w+)` \| (\S+) \| (\S+) \| (\S+) \|$", (ROOT / "docs/gpu.md").read_text(), re.M)
+    documented = {key: (guide, ours) for key, guide, ours, _ in rows}
+    options = re.split(r"\n +--", kymo.ok("inspect", "--help"))
+    inspect = {option.split()[0]: found[1] for option in options if (found := re.search(r"\(default: (\w+)\)", option))}
+    program = {key: inspect.get(key.replace("_", "-"), "?") for key in documented}
+    assert program == {key: value for key, _, _, value in rows}
+    said = json.loads(run("import json; from kymo._options import GPU_DEFAULTS; print(json.dumps(GPU_DEFAULTS))"))
+    assert {key: ours for key, (_, ours) in documented.items()} == program | {key: str(value) for key, value in said.items()}
+    run("options = profiler.ProfileOptions(); options.advanced_configuration = {'gpu_num_chips_to_profile_per_task': -3}", "logs", head=PLAIN)
 
 
 def test_a_trace_that_is_not_stopped_is_written_when_the_program_ends(tmp_path):

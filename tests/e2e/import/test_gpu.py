@@ -491,11 +491,13 @@ def test_a_file_that_is_not_known_again_is_told(kymo, tmp_path, content):
         "gpu_trace.pb is empty or damaged at its start: GPU activity is not shown"]
 
 
-def test_a_recording_of_a_later_version_is_refused(kymo, tmp_path):
-    session = Session()
-    session.events.version = 2
-    message = kymo.refuses("view", session.write(tmp_path), "--output-format", "summary-text")
-    assert "ntrace.pb" in message and "the recording is of version 2; this program reads version 1: use a newer one" in message
+@pytest.mark.parametrize("name", ["ntrace", "gpu_trace", "trace_info"])
+def test_a_recording_of_a_later_version_is_refused(kymo, tmp_path, name):
+    folder = Session().write(tmp_path)
+    with open(folder / f"{name}.pb", "ab") as file:
+        file.write(bytes([1 << 3, 2]))  # the last one counts
+    message = kymo.refuses("view", folder, "--output-format", "summary-text")
+    assert f"{name}.pb" in message and "the recording is of version 2; this program reads version 1: use a newer one" in message
 
 
 def test_a_flipped_bit_does_no_harm(kymo, tmp_path):

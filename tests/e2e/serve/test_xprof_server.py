@@ -15,6 +15,7 @@ import urllib.request
 
 import pytest
 
+import xspace
 from conftest import DATA, Kymo
 from server import Server
 
@@ -120,6 +121,57 @@ def test_the_capture_button_can_be_hidden(server):
     assert server.ask("POST", "captures", {"name": "x", "addresses": "localhost:1"}).status == 403
 
 
+def events_of(answer):
+    """{name of a thread: [(name, start and duration in us)]} of an answer of the trace viewer."""
+    events, threads = {}, {}
+    for event in answer["traceEvents"]:
+        thread = event["pid"], event.get("tid")
+        if event["name"] == "thread_name":
+            threads[thread] = event["args"]["name"]
+        elif event["ph"] == "X":
+            events.setdefault(threads[thread], []).append((event["name"], round(event["ts"], 3), round(event["dur"], 3)))
+    return {thread: sorted(events) for thread, events in events.items()}
+
+
+def test_the_trace_viewer_gets_the_window_it_asks_for(server):
+    whole = server.get("/data", run="run", tag="trace_viewer@")
+    part = server.get("/data", run="run", tag="trace_viewer@", host="vm", start_time_ms=440, end_time_ms=441, resolution=8000)
+    everything = events_of(whole)
+    expected = {thread: [event for event in events if event[1] <= 441e3 and event[1] + event[2] >= 440e3] for thread, events in everything.items()}
+    assert events_of(part) == {thread: events for thread, events in expected.items() if events}
+    assert len(everything["XLA Ops"]) == 71 and part["returnedEventsSize"] == sum(map(len, expected.values())) > 100
+    assert part["fullTimespan"] == whole["fullTimespan"] and not part["filteredByVisibility"]
+    event = next(event for event in part["traceEvents"] if event["name"].startswith("void cutlass"))
+    args = {"event_name": event["name"], "unique_id": event["args"]["uid"], "start_time_ms": event["ts"] / 1e3, "duration_ms": event["dur"] / 1e3}
+    (found,) = (one for one in server.get("/data", run="run", tag="trace_viewer@", **args)["traceEvents"] if one["ph"] == "X")
+    assert found["ts"] == event["ts"] and found["args"]["hlo_op"] == "custom-call.1"
+    assert events_of(server.get("/data", run="run", tag="trace_viewer", hosts="nobody")) == {}
+    assert "milliseconds" in server.ask("GET", "/data?run=run&tag=trace_viewer@&start_time_ms=x").error
+
+
+def test_a_large_trace_is_thinned_to_what_the_resolution_shows(program, tmp_path):
+    space = xspace.XSpace()
+    plane = space.planes.add(name=b"/host:CPU")
+    plane.event_metadata.add(key=1).value.name = b"step"
+    lengths = [1000 if i % 1000 else 50_000_000 for i in range(210_000)]  # ps, every microsecond
+    for i, length in enumerate(lengths):
+        if i == 0:
+            line = plane.lines.add(id=1, name=b"thread")
+        line.events.add(metadata_id=1, offset_ps=i * 1_000_000, duration_ps=length)
+    folder = tmp_path / "logs/plugins/profile/many"
+    folder.mkdir(parents=True)
+    (folder / "host.xplane.pb").write_bytes(space.SerializeToString())
+    server = Server(program, tmp_path / "logs", "--data-path", tmp_path / "data", command="server", ports=("--port", 0))
+    answer = server.get("/data", run="many", tag="trace_viewer@", resolution=1000)
+    (events,) = events_of(answer).values()
+    first, last = (round(1e6 * ms) for ms in answer["fullTimespan"])
+    part = (last - first) // 1000 + 1  # ns that are told apart
+    assert answer["filteredByVisibility"] and len(events) == answer["returnedEventsSize"] == 1000
+    assert {round(1000 * start) // part for _, start, _ in events} == set(range(1000)), "one in each part"
+    assert server.get("/data", run="many", tag="trace_viewer@", start_time_ms=10, end_time_ms=12, resolution=10)["returnedEventsSize"] in (2001, 2002)
+    server.stop()
+
+
 class XProf:
     """XProf's own server."""
 
@@ -181,16 +233,24 @@ def test_answers_are_those_of_xprofs_server(both, logs):
         assert ours == theirs and len(ours) > 500, kind
     for run in ("run", "b/runb"):
         _, _, ours, theirs = both("run_tools", run=run)
-        tools = [tool for tool in json.loads(theirs) if tool != "trace_viewer@"]
+        tools = json.loads(theirs)
         assert [tool for tool in json.loads(ours) if tool != "pod_viewer"] == tools
         for tool in tools:
             same("hosts", run=run, tag=tool)
             module = MODULE if run == "run" else "jit_f(12190760917235803885)"
-            if tool != "graph_viewer":
+            if tool not in ("graph_viewer", "trace_viewer@"):
                 _, _, ours, theirs = both("data", run=run, tag=tool, module_name=module)
                 assert shape(json.loads(ours)) == shape(json.loads(theirs)), tool
         _, _, ours, theirs = both("data_csv", run=run, tag="hlo_stats")
         assert ours.splitlines()[0] == theirs.splitlines()[0]
+    for window in ({}, {"start_time_ms": 440, "end_time_ms": 441}):
+        _, _, ours, theirs = both("data", run="run", tag="trace_viewer@", host="vm", resolution=8000, **window)
+        ours, theirs = events_of(json.loads(ours)), events_of(json.loads(theirs))
+        stream = "Stream #14(MemcpyOther,Compute,Memset,MemcpyH2D)"
+        modules = [[event[1:] for event in side] for side in (ours["XLA Modules"], theirs["XLA Modules - from #14"])]
+        assert ours[stream] == theirs[stream] and sorted(modules[0]) == sorted(modules[1])
+        others = set(theirs["python3"]) - set(ours["python3"])
+        assert len(others) <= 1 + len(theirs["python3"]) / 500, "XProf renames events that group others"
     for arguments in ({}, {"session_path": "/nowhere"}, {"session_path": logs / "plugins/profile/run"},
                       {"session_path": logs / "plugins/profile/run", "tools": "nothing"}):
         ours, theirs, answer, other = both("generate_cache", "POST", **arguments)

@@ -259,9 +259,9 @@ export function getSource(name: string, file: string): Promise<string> {
   return send(profileUrl(name, `/source?file=${encodeURIComponent(file)}`), {}, (response) => response.text(), true)
 }
 
-/** Whether the server may capture over the network. */
-export async function allowsCaptures(): Promise<boolean> {
-  return (await askJson<{ allowed: boolean }>(`${BASE}/captures`)).allowed
+/** Whether the server may capture over the network, and the log directory that it then writes runs into. */
+export async function captureSettings(): Promise<{ allowed: boolean; log_directory?: string }> {
+  return await askJson(`${BASE}/captures`)
 }
 
 export async function createCapture(name: string, capture: CaptureRequest): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canCapture, captureRequest, DEFAULT_CAPTURE, readCapture, suggestCaptureName } from './captures'
+import { canCapture, captureRequest, DEFAULT_CAPTURE, readCapture, suggestCaptureName, suggestRunName } from './captures'
 
 test('a request has all addresses and options with commas between them', () => {
   const form = { ...DEFAULT_CAPTURE, addresses: ' a:1, b:2\n[::1]:3 ', hasPython: true, hostLevel: 3, more: 'delay_ms=5 tpu_x=y' }
@@ -19,6 +19,7 @@ test('addresses and a duration are needed', () => {
 test('a name is suggested of the first host and the time', () => {
   const now = new Date(2026, 10, 7, 8, 5, 9)
   expect(suggestCaptureName('worker1.example:9999,b:1', now)).toBe('worker1.example 2026-11-07 08.05.09')
+  expect(suggestRunName(new Date(Date.UTC(2026, 10, 7, 8, 5, 9)))).toBe('2026_11_07_08_05_09')
   expect(suggestCaptureName('[fd00::1]:9999', now)).toBe('fd00_1 2026-11-07 08.05.09')
   expect(suggestCaptureName('', now)).toBe('capture 2026-11-07 08.05.09')
 })

@@ -49,6 +49,11 @@ export function suggestCaptureName(addresses: string, now: Date): string {
   return `${host} ${date} ${two(now.getHours())}.${two(now.getMinutes())}.${two(now.getSeconds())}`
 }
 
+/** "2026_11_17_07_30_12": the time, UTC, as JAX and XProf name the runs of a log directory. */
+export function suggestRunName(now: Date): string {
+  return now.toISOString().slice(0, 19).replaceAll(/[-:T]/g, '_')
+}
+
 /** The form as it was last used; what is missing or wrong has its default. */
 export function readCapture(text: string | null): CaptureForm {
   try {

@@ -69,9 +69,12 @@ const struct gpu_option_key gpu_keys[GPU_KEYS] = {
                         "the buffer in which the GPU keeps samples until they are read (default: "
                         "64)",
                         NULL},
-    [DEVICES] = {"gpu_num_chips_to_profile_per_task", "gpu-num-chips-to-profile-per-task",
-                 "KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK", "N",
-                 "record only the first N GPUs of each process (default: 0, all)", NULL},
+    [DEVICES] =
+        {"gpu_num_chips_to_profile_per_task", "gpu-num-chips-to-profile-per-task",
+         "KYMO_GPU_NUM_CHIPS_TO_PROFILE_PER_TASK", "N",
+         "record only the first N GPUs of each process; all if N is 0, negative or more than there "
+         "are (default: 0)",
+         NULL},
     [NODES] = {"gpu_dump_graph_node_mapping", "gpu-dump-graph-node-mapping",
                "KYMO_GPU_DUMP_GRAPH_NODE_MAPPING", "BOOL",
                "record the operations that CUDA graph nodes come from (default: true)", switches},
@@ -99,6 +102,18 @@ static bool set_number(uint64_t *to, const char *value, struct error *err)
     if (!read_number(value, &number, &end) || *end)
         return error_set(err, "'%s' is not a number", value);
     *to = number;
+    return true;
+}
+
+/* XProf records all GPUs when the number is not one of GPUs: none or negative; more than there are
+ * is the same. */
+static bool set_devices(uint64_t *to, const char *value, struct error *err)
+{
+    bool is_negative = value[0] == '-';
+    uint64_t number = 0;
+    if (!set_number(&number, value + is_negative, err))
+        return error_set(err, "'%s' is not a number", value);
+    *to = is_negative ? 0 : number;
     return true;
 }
 
@@ -224,7 +239,7 @@ bool gpu_option_set(struct gpu_options *options, size_t key, const char *value, 
     case COUNTER_BUFFER:
         return set_amount(&options->metric_buffer_mb, value, MOST_BUFFER_MB, err);
     case DEVICES:
-        return set_number(&options->devices, value, err);
+        return set_devices(&options->devices, value, err);
     case SAMPLE_INTERVAL:
         return set_interval(&options->counter_interval_ms, value, err);
     default:
