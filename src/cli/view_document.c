@@ -1,7 +1,7 @@
 /*
  * kymo view: writes a capture as a text, JSON or Perfetto file, or as one per part.
  */
-#include "cli/view_options.h"
+#include "cli/view_device_list.h"
 
 /* Device profiles have documents of their own kinds; everything else is a view of the system
  * profile. */
@@ -24,11 +24,14 @@ static bool write_view(struct session *session, const struct view_options *optio
         struct progress *progress = progress_start(session->source, "writing");
         struct perfetto_options perfetto = options->perfetto;
         perfetto.devices = session->source->inner ? NULL : cores; /* filters move lanes */
-        bool ok = is_format(options, "perfetto")
-                      ? export_perfetto(&session->analysis, session->source, session->pool,
-                                        &perfetto, out, err)
-                      : export_json(&session->analysis, session->source, session->pool,
-                                    options->pretty, out, err);
+        const struct device_list *list = options->device_list;
+        const struct json_options json = {options->pretty, list ? list->items.items : NULL,
+                                          list ? list->items.count : 0};
+        bool ok =
+            is_format(options, "perfetto")
+                ? export_perfetto(&session->analysis, session->source, session->pool, &perfetto,
+                                  out, err)
+                : export_json(&session->analysis, session->source, session->pool, &json, out, err);
         progress_stop(progress);
         return ok;
     }
@@ -103,21 +106,40 @@ static int write_summaries(const char *path, const struct view_options *options)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* The name of its document, without directory and ending. */
+static void put_device_name(const struct capture_file *device, struct output *name)
+{
+    static const char prefix[] = "device_profile_model_";
+    if (strncmp(device->label, prefix, sizeof prefix - 1) != 0)
+        output_text(name, prefix);
+    output_text(name, device->label);
+}
+
+static void list_devices(const struct capture *capture, struct device_list *list)
+{
+    const struct capture_file *file;
+    array_each (file, &capture->files) {
+        struct output name;
+        output_memory(&name);
+        put_device_name(file, &name);
+        output_char(&name, '\0');
+        device_list_add(list, file, name.data);
+        output_discard(&name);
+    }
+}
+
 /* Writes the file of one device next to that of the system. */
 static int write_device(const char *path, const struct view_options *options,
                         const struct capture_file *device, size_t number)
 {
-    static const char prefix[] = "device_profile_model_";
     struct view_options own = *options;
     const char *slash = options->file ? strrchr(options->file, '/') : NULL;
-    const char *model = device->label;
-    if (strncmp(model, prefix, sizeof prefix - 1) == 0)
-        model += sizeof prefix - 1;
     struct output name;
     output_memory(&name);
-    output_format(&name, "%.*s%s%s.%s", slash ? (int)(slash + 1 - options->file) : 0,
-                  options->file ? options->file : "", prefix, model,
-                  is_format(options, "perfetto") ? "pftrace" : "json");
+    output_format(&name, "%.*s", slash ? (int)(slash + 1 - options->file) : 0,
+                  options->file ? options->file : "");
+    put_device_name(device, &name);
+    output_format(&name, ".%s", is_format(options, "perfetto") ? "pftrace" : "json");
     output_char(&name, '\0');
     own.file = name.data;
     own.choice.part = CAPTURE_DEVICE;
@@ -136,7 +158,11 @@ static int write_all_parts(const char *path, const struct view_options *options,
     if (!own.file)
         own.file =
             is_format(options, "perfetto") ? "system_profile.pftrace" : "system_profile.json";
+    struct device_list list = {0};
+    list_devices(capture, &list);
+    own.device_list = &list;
     int result = write_document(path, &own);
+    device_list_free(&list);
     size_t number = 0;
     const struct capture_file *file;
     array_each (file, &capture->files)

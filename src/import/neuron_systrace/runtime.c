@@ -167,10 +167,12 @@ static uint32_t make_lane(struct catalog *catalog, uint32_t process, const struc
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = string;
     lane->lane = key->is_hardware ? LANE_STREAM : LANE_PLAIN;
-    lane->id = key->has_thread          ? key->thread
-               : key->has_physical_core ? key->physical_core
-               : key->has_core          ? key->core
-                                        : 0;
+    if (key->has_physical_core)
+        lane->id = key->physical_core;
+    else if (key->is_hardware && key->has_core)
+        lane->id = key->core;
+    else
+        lane->id = key->thread; /* 0: unknown */
     lane->sort_key = lane->id;
     return (uint32_t)(lane - catalog->tracks.items);
 }

@@ -219,6 +219,7 @@ struct tensor *tensor_get(const nrt_tensor_t *handle)
     return object_get(handle, OBJECT_TENSOR);
 }
 
+/* Only memory on a device belongs to a core. */
 static NRT_STATUS allocate(nrt_tensor_placement_t placement, int vnc_index, size_t size,
                            const char *name, nrt_tensor_t **tensor)
 {

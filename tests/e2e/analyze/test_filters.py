@@ -15,7 +15,7 @@ HARDWARE = ("gpu_hw", "tpu_hw", "device_hw")
 
 
 def events(kymo, path, *options):
-    document = kymo.json("view", path, "--output-format", "json", *options)
+    document = kymo.document(path, *options)
     return [
         (e["instance_id"], e["group"], e["track"], e["name"], e["start_ps"], e.get("duration_ps"),
          e.get("args"), e.get("lnc_idx"))
