@@ -23,10 +23,6 @@ struct pass {
     struct json_file *file;
     struct pusher *pusher; /* only in the last pass */
     struct error *err;
-    /* Of samples: their file, and whether those of a time are repeated. */
-    enum session_file usage;
-    int64_t looked_ns;
-    bool is_repeated;
 };
 
 static struct pass pass_of(struct recording *recording, uint32_t number, struct pusher *pusher,
@@ -451,31 +447,9 @@ static bool take_named_sample(struct pass *pass, uint32_t kind, uint32_t number,
     return type != IDMAP_NONE && take_sample(pass, key, type, time_ns, value);
 }
 
-/* All processes of a machine sample the same CPUs and memory, once a second: it is shown once, by
- * the first that sampled at about the time. */
-static bool is_repeated(struct pass *pass, int64_t time_ns)
-{
-    enum { INTERVAL_NS = 1000000000 };
-    const struct process *processes = pass->recording->processes.items;
-    if (time_ns == pass->looked_ns)
-        return pass->is_repeated;
-    pass->looked_ns = time_ns;
-    pass->is_repeated = false;
-    for (uint32_t i = 0; i < pass->number && !pass->is_repeated; i++) {
-        const struct sampled *other = &processes[i].sampled[pass->usage];
-        pass->is_repeated = other->first_ns <= other->last_ns &&
-                            sub_saturated(other->first_ns, INTERVAL_NS) <= time_ns &&
-                            time_ns <= add_saturated(other->last_ns, INTERVAL_NS) &&
-                            text_equal(processes[i].info.instance, pass->process->info.instance);
-    }
-    return pass->is_repeated;
-}
-
 static bool take_cpu(void *context, const struct usage_point *point)
 {
     char name[NAME_SIZE] = "average";
-    if (is_repeated(context, point->time_ns))
-        return true;
     if (!point->is_average)
         snprintf(name, sizeof name, "%u", point->cpu);
     return take_named_sample(context, KIND_CPU, point->is_average ? 0 : point->cpu + 1, name,
@@ -484,30 +458,9 @@ static bool take_cpu(void *context, const struct usage_point *point)
 
 static bool take_memory(void *context, const struct usage_point *point)
 {
-    if (is_repeated(context, point->time_ns))
-        return true;
     return take_named_sample(context, KIND_MEMORY, 0, "usage", point->time_ns, point->value) &&
            take_named_sample(context, KIND_MEMORY, 1, "percent_usage", point->time_ns,
                              point->percent);
-}
-
-static bool add_sampled(void *context, const struct usage_point *point)
-{
-    struct sampled *sampled = context;
-    if (point->time_ns < sampled->first_ns)
-        sampled->first_ns = point->time_ns;
-    if (point->time_ns > sampled->last_ns)
-        sampled->last_ns = point->time_ns;
-    return true;
-}
-
-/* Damage is reported when the samples are taken. */
-static void find_sampled(struct process *process, enum session_file kind)
-{
-    const struct file *file = &process->usage[kind];
-    struct pb_reader ignored;
-    process->sampled[kind] = (struct sampled){INT64_MAX, INT64_MIN};
-    usage_read(kind, file->data, file->size, add_sampled, &process->sampled[kind], &ignored);
 }
 
 static bool read_usage(struct pass *pass)
@@ -515,10 +468,6 @@ static bool read_usage(struct pass *pass)
     for (enum session_file kind = SESSION_CPU; kind <= SESSION_MEMORY; kind++) {
         const struct file *file = &pass->process->usage[kind];
         struct pb_reader failed;
-        if (!pass->pusher)
-            find_sampled(pass->process, kind);
-        pass->usage = kind;
-        pass->looked_ns = INT64_MIN;
         if (file->size > 0 &&
             !usage_read(kind, file->data, file->size, kind == SESSION_CPU ? take_cpu : take_memory,
                         pass, &failed))

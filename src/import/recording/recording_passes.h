@@ -135,10 +135,7 @@ struct recorded_stop {
 struct process {
     struct recorded_file events;
     struct file usage[SESSION_FILES]; /* cpu_util.pb and host_mem.pb, if they exist */
-    struct sampled {
-        int64_t first_ns, last_ns;
-    } sampled[SESSION_FILES]; /* the times of their samples; first_ns > last_ns: none */
-    struct file gpu_file;     /* gpu_trace.pb, if it exists */
+    struct file gpu_file;             /* gpu_trace.pb, if it exists */
     struct gpu *gpu;
     struct clock_fit monotonic;
     struct xla_ranges ranges;

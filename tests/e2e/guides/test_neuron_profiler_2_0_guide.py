@@ -146,7 +146,13 @@ def test_samples_of_a_machine_are_told_once(app, shell):  # noqa: F811
     both = json.loads(shell("neuron-profile view ./twice --output-format json").stdout)
     assert len({event["process_id"] for event in both["trace_events"]}) == 2
     assert len({event["worker_gid"] for event in named(both, "nrt_execute")}) == 2
-    assert len({sample["track"] for sample in both["counter_samples"] if sample["name"] == "usage"}) == 1
+    by_process = {}
+    for sample in both["counter_samples"]:
+        if sample["name"] == "usage":
+            by_process.setdefault(sample["process_id"], []).append(sample["timestamp"])
+    assert len(by_process) == 2 and [sample["timestamp"] for sample in both["mem_usage"]] in by_process.values()
+    cpus = [sample["cpu_id"] for sample in both["cpu_util"]]
+    assert cpus and len(cpus) == len(set(cpus))
 
 
 def test_processing_only_system_or_device_profiles(app, shell):  # noqa: F811
