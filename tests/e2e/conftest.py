@@ -118,7 +118,8 @@ def pytest_collection_modifyitems(config, items):
 
 def with_samples(document):
     """A profile in JSON, with the samples of counters among the events, in the order of the tracks."""
-    document["trace_events"] = sorted(document["trace_events"] + document.pop("counter_samples", []), key=lambda event: event["id"])
+    if "counter_samples" in document:
+        document["trace_events"] = sorted(document["trace_events"] + document.pop("counter_samples"), key=lambda event: event["id"])
     return document
 
 
