@@ -264,13 +264,29 @@ static bool finish_captures(const char *directory, int64_t since_ns, struct erro
     return ok;
 }
 
+/* Of a capture without events, which were not asked for. */
+static void conclude_devices(const char *directory, size_t profiles)
+{
+    if (profiles > 0)
+        log_info("kept %zu device profile%s; capture written to %s, view it with: %s view -d %s",
+                 profiles, profiles == 1 ? "" : "s", directory, program_name(), directory);
+    else
+        log_warn("no device profiles were captured: no model was executed on a NeuronCore");
+}
+
 /* Prints what was recorded since the command started. */
-static bool conclude(const char *directory, int64_t since_ns, struct error *err)
+static bool conclude(const struct inspect_options *options, const char *directory, int64_t since_ns,
+                     struct error *err)
 {
     struct recording_counts counts;
     if (!finish_captures(directory, since_ns, err) ||
         !recording_survey(directory, since_ns, &counts, err))
         return false;
+    if (options->no_system && counts.drops.stored + counts.drops.dropped == 0) {
+        if (!options->no_devices)
+            conclude_devices(directory, counts.device_profiles);
+        return true;
+    }
     if (counts.drops.stored + counts.drops.dropped == 0) {
         log_warn(
             "no events were recorded: the command has no annotations (kymo/kymo.h), calls no known "
@@ -311,7 +327,7 @@ static int run_inspected(const struct inspect_options *options, char **command)
         print_error(&err);
         return child_unstarted_code(problem);
     }
-    if (!conclude(directory, since_ns, &err)) {
+    if (!conclude(options, directory, since_ns, &err)) {
         print_error(&err);
         if (child_has_succeeded(status))
             return EXIT_FAILED;

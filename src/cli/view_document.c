@@ -1,7 +1,7 @@
 /*
  * kymo view: writes a capture as a text, JSON or Perfetto file, or as one per part.
  */
-#include "cli/view_options.h"
+#include "cli/view_device_list.h"
 
 /* Device profiles have documents of their own kinds; everything else is a view of the system
  * profile. */
@@ -24,11 +24,14 @@ static bool write_view(struct session *session, const struct view_options *optio
         struct progress *progress = progress_start(session->source, "writing");
         struct perfetto_options perfetto = options->perfetto;
         perfetto.devices = session->source->inner ? NULL : cores; /* filters move lanes */
-        bool ok = is_format(options, "perfetto")
-                      ? export_perfetto(&session->analysis, session->source, session->pool,
-                                        &perfetto, out, err)
-                      : export_json(&session->analysis, session->source, session->pool,
-                                    options->pretty, out, err);
+        const struct device_list *list = options->device_list;
+        const struct json_options json = {options->pretty, list ? list->items.items : NULL,
+                                          list ? list->items.count : 0};
+        bool ok =
+            is_format(options, "perfetto")
+                ? export_perfetto(&session->analysis, session->source, session->pool, &perfetto,
+                                  out, err)
+                : export_json(&session->analysis, session->source, session->pool, &json, out, err);
         progress_stop(progress);
         return ok;
     }
@@ -149,6 +152,19 @@ static void put_device_name(const struct capture *capture, const struct capture_
         output_format(name, "_%zu", before + 1);
 }
 
+static void list_devices(const struct capture *capture, struct device_list *list)
+{
+    const struct capture_file *file;
+    array_each (file, &capture->files) {
+        struct output name;
+        output_memory(&name);
+        put_device_name(capture, file, &name);
+        output_char(&name, '\0');
+        device_list_add(list, file, name.data);
+        output_discard(&name);
+    }
+}
+
 /* Writes the file of one device next to that of the system. */
 static int write_device(const char *path, const struct view_options *options,
                         const struct capture *capture, const struct capture_file *device,
@@ -171,14 +187,21 @@ static int write_device(const char *path, const struct view_options *options,
     return result;
 }
 
-static int write_system(const char *path, const struct view_options *options)
+/* It names the files of the devices. */
+static int write_system(const char *path, const struct view_options *options,
+                        const struct capture *capture)
 {
     struct view_options own = *options;
     own.choice.part = CAPTURE_SYSTEM;
     if (!own.file)
         own.file =
             is_format(options, "perfetto") ? "system_profile.pftrace" : "system_profile.json";
-    return write_document(path, &own);
+    struct device_list list = {0};
+    list_devices(capture, &list);
+    own.device_list = &list;
+    int result = write_document(path, &own);
+    device_list_free(&list);
+    return result;
 }
 
 /* What the capture has of what is wanted. */
@@ -189,7 +212,7 @@ struct wanted {
 static int write_parts(const char *path, const struct view_options *options,
                        const struct capture *capture, const struct wanted *wanted)
 {
-    int result = wanted->systems > 0 ? write_system(path, options) : EXIT_DONE;
+    int result = wanted->systems > 0 ? write_system(path, options, capture) : EXIT_DONE;
     size_t number = 0;
     const struct capture_file *file;
     array_each (file, &capture->files)

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 
+struct device_list;
 struct device_profile_entry;
 
 struct view_options {
@@ -18,6 +19,7 @@ struct view_options {
     struct perfetto_options perfetto;
     const struct device_profile_entry *device_profiles; /* of a system profile */
     size_t device_profile_count;
+    const struct device_list *device_list; /* the same of a JSON document; NULL: none */
     const char *db_endpoint, *db_org, *db_bucket;
     unsigned long db_timeout;
     struct serving serving;

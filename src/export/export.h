@@ -94,9 +94,20 @@ void export_device_json(const struct device_analysis *analysis,
                         const struct device_json_options *options, struct pool *pool,
                         struct output *out);
 
+/* A device profile of the same capture. */
+struct json_device {
+    const char *name, *instance, *model_name;
+    uint64_t model;                      /* the number in the names of its files */
+    int64_t process, core, logical_core; /* core: as the machine numbers them */
+};
+struct json_options {
+    bool is_pretty;
+    const struct json_device *devices;
+    size_t device_count;
+};
 /* The whole profile, all events and args included. Reads the source again and streams. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
-                 bool pretty, struct output *out, struct error *err);
+                 const struct json_options *options, struct output *out, struct error *err);
 
 /* The fields by which lanes are grouped into tracks of an exported timeline. */
 enum group_field {

@@ -57,7 +57,8 @@ static void put_field(struct output *label, const struct catalog *catalog,
         output_format(label, "process %lld", (long long)location->process);
         break;
     case GROUP_THREAD:
-        if (name.size > 0)
+        /* A runtime's rows are named after the core, whichever thread calls. */
+        if (name.size > 0 && (location->layer != LAYER_RUNTIME || location->thread == 0))
             output_write(label, name.data, name.size);
         else
             output_format(label, "thread %lld", (long long)location->thread);

@@ -1,143 +1,10 @@
 /*
  * A whole profile as JSON: its catalog, every event with its args, and the results of the analysis.
- * Events have the keys of the published system_profile.json (timestamp and duration in ns, group,
- * ids as numbers or strings as there) plus exact times and args. Events are read from the source
- * again; workers format batches concurrently and write them in order, so only a few batches are in
- * memory at a time.
  */
-#include "export/describe.h"
+#include "export/json_events.h"
 
 #include <math.h>
 #include <stdio.h>
-
-struct event_sink {
-    struct sink sink;
-    const struct analysis *analysis;
-    struct location *locations; /* by track */
-    uint64_t *first_event;      /* by track: id of its first event */
-    struct json *json;          /* written by the worker whose turn it is */
-    struct output *buffers;     /* one per worker */
-    struct json *parts;         /* one per worker, writing to its buffer */
-    struct sequencer turn;
-};
-
-static void put_group(struct json *json, uint32_t group)
-{
-    if (group)
-        json_put_uint(json, "step", group - 1);
-}
-
-static void put_number_text(struct json *json, const char *key, int64_t number)
-{
-    char text[32];
-    int size = snprintf(text, sizeof text, "%lld", (long long)number);
-    json_put_text(json, key, (struct text){text, (size_t)size});
-}
-
-/* Where the event happened, with the keys of system_profile.json. */
-static void put_location(struct json *json, const struct catalog *catalog,
-                         const struct location *location)
-{
-    char group[MAX_GROUP_NAME];
-    json_put_text(json, "group", location_group(location, group));
-    json_put_text(json, "instance_id", catalog_text(catalog, location->instance));
-    put_number_text(json, "process_id", location->process);
-    json_put_int(json, "thread_id", location->thread);
-    if (location->has_core) {
-        put_number_text(json, "lnc_idx", location->core);
-        json_put_int(json, "worker_gid", location->worker);
-    }
-    if (location->layer == LAYER_FRAMEWORK)
-        json_put_int(json, "type", FRAMEWORK_EVENT);
-}
-
-/* Keys of the published system_profile.json come with nanoseconds; Kymo's own, which it reads back,
- * are exact. */
-static void put_event(struct json *json, const struct event_sink *sink, const struct batch *batch,
-                      uint32_t event)
-{
-    const struct analysis *analysis = sink->analysis;
-    const struct catalog *catalog = analysis->catalog;
-    int64_t epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns;
-    const uint32_t *group = analysis->lanes[batch->track].group;
-    uint32_t type = batch->type[event];
-    struct arg_list args = batch_args(batch, event);
-    json_open_row(json, '{');
-    json_put_uint(json, "id", sink->first_event[batch->track] + batch->first + event);
-    json_put_uint(json, "track", batch->track);
-    json_put_text(json, "name", catalog_text(catalog, catalog->types.items[type].name));
-    if (type != 0)
-        json_put_uint(json, "event_type", type);
-    json_put_int(json, "timestamp", add_saturated(epoch_ns, whole_ns(batch->start_ps[event])));
-    json_put_int(json, "duration", whole_ns(batch->duration_ps[event]));
-    put_location(json, catalog, &sink->locations[batch->track]);
-    if (batch->has_occurrences && batch->occurrences[event] != OCCURRENCES_TIMED)
-        json_put_int(json, "num_occurrences", batch->occurrences[event]);
-    else
-        json_put_int(json, "start_ps", batch->start_ps[event]);
-    json_put_int(json, "duration_ps", batch->duration_ps[event]);
-    put_group(json, group ? group[batch->first + event] : 0);
-    if (batch->has_values)
-        json_put_double(json, "value", batch->value[event]);
-    put_args(json, catalog, &args);
-    json_close_row(json, '}');
-}
-
-static bool take_batch(struct sink *base, const struct batch *batch, unsigned worker,
-                       struct error *err)
-{
-    struct event_sink *sink = (struct event_sink *)base;
-    struct output *buffer = &sink->buffers[worker];
-    buffer->size = 0;
-    struct json part = sink->parts[worker];
-    for (uint32_t event = 0; event < batch->count; event++)
-        put_event(&part, sink, batch, event);
-    if (!sequencer_wait(&sink->turn, batch->sequence))
-        return error_set(err, "%s", ""); /* another part failed and reports why */
-    json_splice(sink->json, buffer->data, buffer->size);
-    bool ok = !sink->json->out->failed;
-    if (!ok)
-        *err = sink->json->out->error;
-    if (batch->last)
-        sequencer_pass(&sink->turn);
-    return ok;
-}
-
-static void cancel(struct sink *base)
-{
-    sequencer_cancel(&((struct event_sink *)base)->turn);
-}
-
-/* Workers format batches into buffers of their own; the sequencer lets each append to the document
- * in the order of the source, so that the output is always the same. */
-static bool put_events(struct json *json, const struct analysis *analysis, struct source *source,
-                       struct pool *pool, struct error *err)
-{
-    unsigned workers = pool_workers(pool);
-    struct event_sink sink = {
-        .sink = {.batch = take_batch, .cancel = cancel}, .analysis = analysis, .json = json};
-    const struct catalog *catalog = analysis->catalog;
-    sink.locations = locations_of(catalog);
-    sink.first_event = mem_zeroed(catalog->tracks.count, sizeof *sink.first_event);
-    for (size_t i = 1; i < catalog->tracks.count; i++)
-        sink.first_event[i] = sink.first_event[i - 1] + catalog->tracks.items[i - 1].events;
-    sink.buffers = mem_alloc(workers * sizeof *sink.buffers);
-    sink.parts = mem_alloc(workers * sizeof *sink.parts);
-    for (unsigned i = 0; i < workers; i++) {
-        output_memory(&sink.buffers[i]);
-        sink.parts[i] = json_fork(json, &sink.buffers[i]);
-    }
-    sequencer_init(&sink.turn);
-    bool ok = source_read(source, &sink.sink, pool, err);
-    sequencer_destroy(&sink.turn);
-    for (unsigned i = 0; i < workers; i++)
-        output_discard(&sink.buffers[i]);
-    mem_free(sink.buffers);
-    mem_free(sink.parts);
-    mem_free(sink.locations);
-    mem_free(sink.first_event);
-    return ok;
-}
 
 static const char *level_name(enum track_level level)
 {
@@ -353,7 +220,7 @@ static void put_row_event(struct json *json, const struct catalog *catalog,
     json_put_int(json, "start_ps", event->start_ps);
     json_put_int(json, "duration_ps", event->duration_ps);
     json_put_uint(json, "kernel_count", event->kernels);
-    put_group(json, event->group);
+    put_step(json, event->group);
     if (event->program != NO_INDEX) {
         const struct program *program = &catalog->programs.items[event->program];
         json_put_uint(json, "program_id", program->id);
@@ -407,6 +274,7 @@ static bool put_flow(void *context, const struct flow *flow)
 struct usage {
     struct json *json;
     const struct catalog *catalog;
+    bool is_recording;
 };
 
 static void put_sample_time(const struct usage *usage, const struct usage_sample *sample)
@@ -423,7 +291,10 @@ static bool put_memory(void *context, const struct usage_sample *sample)
     const struct usage *usage = context;
     json_open_row(usage->json, '{');
     put_sample_time(usage, sample);
-    json_put_double(usage->json, "usage", sample->value);
+    if (sample->value >= 0 && sample->value < 0x1p63)
+        json_put_int(usage->json, "usage", (int64_t)sample->value);
+    else
+        json_put_double(usage->json, "usage", sample->value);
     json_key(usage->json, "percent_usage");
     if (isnan(sample->percent))
         json_null(usage->json);
@@ -433,9 +304,14 @@ static bool put_memory(void *context, const struct usage_sample *sample)
     return !usage->json->out->failed;
 }
 
+/* Explorer's files have a mean over all cores; of Kymo's recordings it is a counter alone, as the
+ * guides describe a list per core. */
 static bool put_cpu(void *context, const struct usage_sample *sample)
 {
     const struct usage *usage = context;
+    if (usage->is_recording &&
+        text_equal(catalog_text(usage->catalog, sample->name), TEXT("average")))
+        return true;
     json_open_row(usage->json, '{');
     put_sample_time(usage, sample);
     json_put_text(usage->json, "cpu_id", catalog_text(usage->catalog, sample->name));
@@ -444,8 +320,30 @@ static bool put_cpu(void *context, const struct usage_sample *sample)
     return !usage->json->out->failed;
 }
 
+static void put_devices(struct json *json, const struct json_options *options)
+{
+    json_key(json, "device_profile_list");
+    json_open(json, '[');
+    for (size_t i = 0; i < options->device_count; i++) {
+        const struct json_device *device = &options->devices[i];
+        char model[32];
+        snprintf(model, sizeof model, "%llu", (unsigned long long)device->model);
+        json_open_row(json, '{');
+        json_put_text(json, "device_profile_name", text_of(device->name));
+        json_put_text(json, "instance_id", text_of(device->instance));
+        put_number_text(json, "process_id", device->process);
+        json_put_int(json, "nc_id", device->core);
+        put_number_text(json, "lnc_idx", device->logical_core);
+        json_put_text(json, "model_id", text_of(model));
+        json_put_text(json, "model_name", text_of(device->model_name));
+        json_close_row(json, '}');
+    }
+    json_close(json, ']');
+}
+
 /* The sections of system_profile.json other than events. */
-static void put_system_profile(struct json *json, const struct analysis *analysis)
+static void put_system_profile(struct json *json, const struct analysis *analysis,
+                               const struct json_options *options)
 {
     const struct catalog *catalog = analysis->catalog;
     int64_t epoch_ns = catalog->start_epoch_ns == TIME_UNSET ? 0 : catalog->start_epoch_ns;
@@ -459,10 +357,8 @@ static void put_system_profile(struct json *json, const struct analysis *analysi
     json_put_int(json, "ntff_version", 0);
     json_close_row(json, '}');
     json_close(json, ']');
-    json_key(json, "device_profile_list");
-    json_open(json, '[');
-    json_close(json, ']');
-    struct usage usage = {json, catalog};
+    put_devices(json, options);
+    struct usage usage = {json, catalog, strcmp(catalog->format, "kymo-session") == 0};
     json_key(json, "mem_usage");
     json_open(json, '[');
     analysis_memory_usage(analysis, put_memory, &usage);
@@ -476,10 +372,10 @@ static void put_system_profile(struct json *json, const struct analysis *analysi
 /* The catalog comes first, so that a reader knows tracks and types when the events begin; only the
  * events are streamed. On failure the document is incomplete, and the caller discards it. */
 bool export_json(const struct analysis *analysis, struct source *source, struct pool *pool,
-                 bool pretty, struct output *out, struct error *err)
+                 const struct json_options *options, struct output *out, struct error *err)
 {
     struct json json;
-    json_begin(&json, out, pretty);
+    json_begin(&json, out, options->is_pretty);
     json_open(&json, '{');
     put_profile_fields(&json, analysis);
     put_hosts(&json, analysis->catalog);
@@ -488,12 +384,9 @@ bool export_json(const struct analysis *analysis, struct source *source, struct 
     put_types(&json, analysis->catalog);
     put_programs(&json, analysis->catalog);
     put_steps(&json, analysis);
-    put_system_profile(&json, analysis);
-    json_key(&json, "trace_events");
-    json_open(&json, '[');
+    put_system_profile(&json, analysis, options);
     if (!put_events(&json, analysis, source, pool, err))
         return false;
-    json_close(&json, ']');
     put_rows(&json, analysis);
     json_key(&json, "flows");
     json_open(&json, '[');

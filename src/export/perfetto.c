@@ -42,6 +42,8 @@ enum {
     TRACK_AS_COUNTER = 8,
     TRACK_CHILD_ORDER = 11,
     TRACK_RANK = 12,
+    TRACK_MERGE = 15,
+    TRACK_MERGE_KEY = 17,
     PROCESS_PID = 1,
     PROCESS_NAME = 6,
 
@@ -66,7 +68,7 @@ enum {
 enum { FLAG_FIRST = 1, FLAG_USES_INTERNED = 2 };
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { BUILTIN_REALTIME = 1, BUILTIN_BOOTTIME = 6 };
-enum { ORDER_EXPLICIT = 3 };
+enum { ORDER_EXPLICIT = 3, MERGE_BY_KEY = 3 };
 enum { SEQUENCE = 1, MAX_INTERNED_BYTES = 256 << 10 };
 enum { PARTS_TOGETHER = 8 };
 
@@ -81,6 +83,20 @@ struct lane_tracks {
     uint64_t *starts, *ends; /* by event, offsets in packets; NULL for sorted lanes */
 };
 
+/* What events of Neuron's system profiles say of their place, as in the guides. */
+enum place_key {
+    PLACE_INSTANCE,
+    PLACE_PROCESS,
+    PLACE_THREAD,
+    PLACE_CORE,
+    PLACE_WORKER,
+    PLACE_KEYS
+};
+static const char *const place_names[PLACE_KEYS] = {
+    [PLACE_INSTANCE] = "instance_id", [PLACE_PROCESS] = "process_id", [PLACE_THREAD] = "thread_id",
+    [PLACE_CORE] = "lnc_idx",         [PLACE_WORKER] = "worker_gid",
+};
+
 struct perfetto {
     struct sink sink;
     const struct analysis *analysis;
@@ -90,6 +106,8 @@ struct perfetto {
     struct groups groups;
     struct lane_tracks *lanes; /* by track */
     struct location *locations;
+    uint32_t place_keys[PLACE_KEYS]; /* strings, or INTERN_NONE */
+    bool has_places;                 /* events say where they happened */
     int64_t epoch_ns;
     uint64_t next_uuid;
     device_flow_list device_flows;
@@ -166,8 +184,9 @@ static void intern_text_as(struct interning *interning, uint32_t field, uint64_t
     put_entry(interning->out, field, id, text);
 }
 
-/* Keys and texts of device profiles are numbered after the catalog's strings. */
-static uint64_t device_string_id(const struct perfetto *perfetto, uint64_t number)
+/* Keys of places, and keys and texts of device profiles, which have no places, are numbered after
+ * the catalog's strings. */
+static uint64_t added_string_id(const struct perfetto *perfetto, uint64_t number)
 {
     return perfetto->catalog->strings.by_id.count + number + 1;
 }
@@ -176,10 +195,10 @@ static void put_device_strings(const struct perfetto *perfetto, struct interning
 {
     const struct intern *texts = &perfetto->device_work.texts;
     for (unsigned key = 0; key < DEVICE_KEYS; key++)
-        intern_text_as(interning, INTERNED_KEYS, device_string_id(perfetto, key),
+        intern_text_as(interning, INTERNED_KEYS, added_string_id(perfetto, key),
                        text_of(device_key_name((enum device_key)key)));
     for (uint32_t i = 0; i < texts->by_id.count; i++)
-        intern_text_as(interning, INTERNED_TEXTS, device_string_id(perfetto, i),
+        intern_text_as(interning, INTERNED_TEXTS, added_string_id(perfetto, i),
                        intern_text(texts, i));
 }
 
@@ -199,10 +218,15 @@ static void put_interned(struct perfetto *perfetto, struct output *out)
     }
     if (perfetto->options->devices)
         put_device_strings(perfetto, &interning);
+    for (unsigned key = 0; perfetto->has_places && key < PLACE_KEYS; key++)
+        intern_text_as(&interning, INTERNED_KEYS, added_string_id(perfetto, key),
+                       text_of(place_names[key]));
     if (perfetto->options->has_gpu_stages)
         gpu_put_specifications(out, catalog, perfetto->locations);
     interning_end(&interning);
 }
+
+enum track_kind { TRACK_OF_GROUP, TRACK_COUNTER, TRACK_DERIVED };
 
 static void put_process(struct output *out, uint64_t uuid, const char *name)
 {
@@ -218,8 +242,10 @@ static void put_process(struct output *out, uint64_t uuid, const char *name)
     pb_end(out, packet);
 }
 
+/* A viewer shows tracks of one parent and one merge key in one row; by default, those of one name.
+ * Threads may have the same name. */
 static void put_track(struct output *out, uint64_t uuid, uint64_t parent, struct text name,
-                      uint64_t rank, bool is_counter)
+                      uint64_t rank, enum track_kind kind)
 {
     size_t packet = begin_packet(out, 0);
     size_t track = pb_begin(out, PACKET_TRACK);
@@ -227,8 +253,12 @@ static void put_track(struct output *out, uint64_t uuid, uint64_t parent, struct
     pb_put_varint(out, TRACK_PARENT, parent);
     pb_put_text(out, TRACK_TITLE, name);
     pb_put_varint(out, TRACK_RANK, rank);
-    if (is_counter)
+    if (kind == TRACK_COUNTER)
         pb_end(out, pb_begin(out, TRACK_AS_COUNTER));
+    if (kind == TRACK_OF_GROUP) {
+        pb_put_varint(out, TRACK_MERGE, MERGE_BY_KEY);
+        pb_put_varint(out, TRACK_MERGE_KEY, rank);
+    }
     pb_end(out, track);
     pb_end(out, packet);
 }
@@ -257,7 +287,7 @@ static void put_lane_tracks(struct perfetto *perfetto, struct output *out, uint3
         is_counter ? catalog_track_label(perfetto->catalog, lane) : text_of(group->label);
     for (uint32_t i = 0; i < perfetto->lanes[lane].count; i++)
         put_track(out, perfetto->lanes[lane].first + i, process_of(perfetto, lane), name,
-                  perfetto->groups.of_lane[lane], is_counter);
+                  perfetto->groups.of_lane[lane], is_counter ? TRACK_COUNTER : TRACK_OF_GROUP);
 }
 
 /* End times of the open events of one track, innermost last. */
@@ -374,6 +404,36 @@ static void put_number(struct output *out, const char *key, int64_t value)
     pb_end(out, annotation);
 }
 
+static bool has_key(const struct arg_list *args, uint32_t key)
+{
+    for (uint32_t i = 0; i < args->count; i++)
+        if (args->items[i].key == key)
+            return true;
+    return false;
+}
+
+/* Where the event happened, unless its own args say so. */
+static void put_place(const struct perfetto *perfetto, struct output *out, uint32_t track,
+                      const struct arg_list *args)
+{
+    const struct location *location = &perfetto->locations[track];
+    const int64_t values[PLACE_KEYS] = {[PLACE_INSTANCE] = (int64_t)location->instance + 1,
+                                        [PLACE_PROCESS] = location->process,
+                                        [PLACE_THREAD] = location->thread,
+                                        [PLACE_CORE] = location->core,
+                                        [PLACE_WORKER] = location->worker};
+    unsigned count = location->has_core ? PLACE_KEYS : PLACE_CORE;
+    for (unsigned key = 0; key < count; key++) {
+        if (has_key(args, perfetto->place_keys[key]))
+            continue;
+        size_t annotation = pb_begin(out, EVENT_ANNOTATION);
+        pb_put_varint(out, ANNOTATION_KEY, added_string_id(perfetto, key));
+        pb_put_varint(out, key == PLACE_INSTANCE ? ANNOTATION_INTERNED_TEXT : ANNOTATION_INT,
+                      (uint64_t)values[key]);
+        pb_end(out, annotation);
+    }
+}
+
 static void put_device_work(const struct perfetto *perfetto, struct output *out, uint32_t track,
                             uint64_t event)
 {
@@ -381,10 +441,10 @@ static void put_device_work(const struct perfetto *perfetto, struct output *out,
     size_t count = device_work_values(&perfetto->device_work, track, event, values);
     for (size_t i = 0; i < count; i++) {
         size_t annotation = pb_begin(out, EVENT_ANNOTATION);
-        pb_put_varint(out, ANNOTATION_KEY, device_string_id(perfetto, values[i].key));
+        pb_put_varint(out, ANNOTATION_KEY, added_string_id(perfetto, values[i].key));
         if (values[i].key == KEY_OPERANDS)
             pb_put_varint(out, ANNOTATION_INTERNED_TEXT,
-                          device_string_id(perfetto, values[i].value));
+                          added_string_id(perfetto, values[i].value));
         else
             pb_put_varint(out, ANNOTATION_INT, values[i].value);
         pb_end(out, annotation);
@@ -522,6 +582,8 @@ static void put_event(const struct perfetto *perfetto, struct output *out,
     struct arg_list args = batch_args(batch, event);
     for (uint32_t i = 0; i < args.count; i++)
         put_annotation(out, catalog, &args.items[i]);
+    if (perfetto->has_places)
+        put_place(perfetto, out, batch->track, &args);
     for (uint32_t i = 0; perfetto->options->devices && i < type->args.count; i++)
         put_annotation(out, catalog, &type->args.items[i]);
     put_device_work(perfetto, out, batch->track, number);
@@ -667,7 +729,8 @@ static bool write_runs(struct perfetto *perfetto, struct error *err)
                                           add_saturated(run->start_ps, run->duration_ps));
             if (count > before)
                 put_track(out, first + track, process_of(perfetto, row->lane),
-                          (struct text){name, size}, perfetto->groups.of_lane[row->lane], false);
+                          (struct text){name, size}, perfetto->groups.of_lane[row->lane],
+                          TRACK_DERIVED);
             put_run(perfetto, out, first + track, run);
             if (out->size > MAX_INTERNED_BYTES || k + 1 == row->events.count) {
                 ok = write_packets(perfetto, out->data, out->size, err);
@@ -733,6 +796,19 @@ static void release(struct perfetto *perfetto, unsigned workers)
     pthread_mutex_destroy(&perfetto->lock);
 }
 
+/* Only system profiles of Neuron: others would grow by half, and their tracks say the same. */
+static void find_places(struct perfetto *perfetto)
+{
+    const struct catalog *catalog = perfetto->catalog;
+    for (size_t i = 0; i < catalog->tracks.count && !perfetto->options->devices; i++) {
+        enum layer layer = perfetto->locations[i].layer;
+        perfetto->has_places |= catalog->tracks.items[i].level == TRACK_LANE &&
+                                (layer == LAYER_RUNTIME || layer == LAYER_NEURON);
+    }
+    for (unsigned key = 0; key < PLACE_KEYS; key++)
+        perfetto->place_keys[key] = intern_find(&catalog->strings, text_of(place_names[key]));
+}
+
 /* The preamble must come first, as events refer to its strings and tracks. Everything it allocates
  * is released here, also on failure. */
 bool export_perfetto(const struct analysis *analysis, struct source *source, struct pool *pool,
@@ -753,6 +829,7 @@ bool export_perfetto(const struct analysis *analysis, struct source *source, str
     perfetto.buffers = mem_alloc(workers * sizeof *perfetto.buffers);
     for (unsigned i = 0; i < workers; i++)
         output_memory(&perfetto.buffers[i]);
+    find_places(&perfetto);
     groups_make(&perfetto.groups, catalog, &options->primary, &options->secondary);
     sequencer_init(&perfetto.turn);
     pthread_mutex_init(&perfetto.lock, NULL);

@@ -50,9 +50,10 @@ bool import_capture(const struct capture *capture, struct pool *pool, struct sou
 struct device_cores;
 const struct device_cores *import_device_cores(const struct source *source);
 
-/* Events that libkymo recorded at a path since a given time, in complete session files. */
+/* What libkymo recorded at a path since a given time, in complete session files, and the device
+ * profiles that runtimes put beside them. */
 struct recording_counts {
-    size_t processes;
+    size_t processes, device_profiles;
     uint64_t kept, gpu; /* events, and activities of GPUs */
     struct drops drops; /* of both */
 };

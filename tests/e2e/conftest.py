@@ -123,6 +123,13 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if id(item) in left]
 
 
+def with_samples(document):
+    """A profile in JSON, with the samples of counters among the events, in the order of the tracks."""
+    if "counter_samples" in document:
+        document["trace_events"] = sorted(document["trace_events"] + document.pop("counter_samples"), key=lambda event: event["id"])
+    return document
+
+
 class Kymo:
     """The program, as a shell would call it."""
 
@@ -146,8 +153,8 @@ class Kymo:
         return json.loads(self.ok(*arguments))
 
     def document(self, capture, *arguments):
-        """The whole profile, as `view --output-format json` writes it."""
-        return self.json("view", capture, "--output-format", "json", *arguments)
+        """The whole profile, as `view --output-format json` writes it, with the samples of counters among the events."""
+        return with_samples(self.json("view", capture, "--output-format", "json", *arguments))
 
     def refuses(self, *arguments, code=1):
         """The message of a call that must fail in an orderly way."""

@@ -106,26 +106,71 @@ static struct usage_sample sample_at(const struct analysis *analysis, uint32_t l
         .time_ps = events->start_ps[event], .value = events->value[event], .percent = NAN};
 }
 
+/* All processes of a machine sample the same CPUs and memory, once a second: of samples of about
+ * one time, only those of the first process count. */
+struct machines {
+    struct idmap last; /* the last lane of a machine and counter */
+    uint32_t *before;  /* by lane: the one before of the same, or IDMAP_NONE */
+};
+
+static void machines_find(struct machines *machines, const struct analysis *analysis,
+                          struct text source)
+{
+    const struct catalog *catalog = analysis->catalog;
+    *machines =
+        (struct machines){.before = mem_zeroed(catalog->tracks.count, sizeof *machines->before)};
+    for (uint32_t lane = 0; lane < catalog->tracks.count; lane++) {
+        if (!is_counter_of(catalog, lane, source))
+            continue;
+        const uint32_t same[2] = {instance_of(catalog, lane), counter_name(catalog, lane)};
+        uint64_t key = hash_bytes(same, sizeof same);
+        machines->before[lane] = idmap_get(&machines->last, key);
+        idmap_put(&machines->last, key, lane);
+    }
+}
+
+static void machines_free(struct machines *machines)
+{
+    idmap_free(&machines->last);
+    mem_free(machines->before);
+}
+
+static bool is_repeated(const struct machines *machines, const struct analysis *analysis,
+                        uint32_t lane, int64_t time_ps)
+{
+    const int64_t interval_ps = 1000000000000;
+    for (lane = machines->before[lane]; lane != IDMAP_NONE; lane = machines->before[lane]) {
+        uint64_t count = analysis->trace.lanes[lane].count;
+        if (sample_at(analysis, lane, 0).time_ps - interval_ps <= time_ps &&
+            time_ps <= sample_at(analysis, lane, count - 1).time_ps + interval_ps)
+            return true;
+    }
+    return false;
+}
+
 bool analysis_cpu_usage(const struct analysis *analysis, usage_visit *visit, void *context)
 {
     const struct catalog *catalog = analysis->catalog;
-    for (uint32_t lane = 0; lane < catalog->tracks.count; lane++) {
+    struct machines machines;
+    bool ok = true;
+    machines_find(&machines, analysis, CPU_SOURCE);
+    for (uint32_t lane = 0; lane < catalog->tracks.count && ok; lane++) {
         if (!is_counter_of(catalog, lane, CPU_SOURCE))
             continue;
-        for (uint64_t i = 0; i < analysis->trace.lanes[lane].count; i++) {
+        for (uint64_t i = 0; i < analysis->trace.lanes[lane].count && ok; i++) {
             struct usage_sample sample = sample_at(analysis, lane, i);
             sample.instance = instance_of(catalog, lane);
             sample.name = counter_name(catalog, lane);
-            if (!visit(context, &sample))
-                return false;
+            ok = is_repeated(&machines, analysis, lane, sample.time_ps) || visit(context, &sample);
         }
     }
-    return true;
+    machines_free(&machines);
+    return ok;
 }
 
 /* Samples of memory in bytes, joined with those in percent of the same time. */
-static bool visit_memory(const struct analysis *analysis, uint32_t lane, uint32_t beside,
-                         usage_visit *visit, void *context)
+static bool visit_memory(const struct analysis *analysis, const struct machines *machines,
+                         uint32_t lane, uint32_t beside, usage_visit *visit, void *context)
 {
     const struct catalog *catalog = analysis->catalog;
     uint64_t others = beside == IDMAP_NONE ? 0 : analysis->trace.lanes[beside].count, other = 0;
@@ -137,7 +182,7 @@ static bool visit_memory(const struct analysis *analysis, uint32_t lane, uint32_
             sample.percent = sample_at(analysis, beside, other++).value;
         sample.instance = instance_of(catalog, lane);
         sample.name = counter_name(catalog, lane);
-        if (!visit(context, &sample))
+        if (!is_repeated(machines, analysis, lane, sample.time_ps) && !visit(context, &sample))
             return false;
     }
     return true;
@@ -147,15 +192,18 @@ bool analysis_memory_usage(const struct analysis *analysis, usage_visit *visit, 
 {
     const struct catalog *catalog = analysis->catalog;
     struct idmap percents = {0}; /* source -> lane */
+    struct machines machines;
     bool ok = true;
+    machines_find(&machines, analysis, MEMORY_SOURCE);
     for (uint32_t lane = 0; lane < catalog->tracks.count; lane++)
         if (is_memory(catalog, lane, MEMORY_PERCENT))
             idmap_put(&percents, catalog->tracks.items[lane].parent, lane);
     for (uint32_t lane = 0; lane < catalog->tracks.count && ok; lane++)
         if (is_memory(catalog, lane, MEMORY_LANE))
-            ok = visit_memory(analysis, lane,
+            ok = visit_memory(analysis, &machines, lane,
                               idmap_get(&percents, catalog->tracks.items[lane].parent), visit,
                               context);
+    machines_free(&machines);
     idmap_free(&percents);
     return ok;
 }

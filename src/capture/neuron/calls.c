@@ -20,8 +20,10 @@
 #define POINTED(name) KYMO_POINTER(#name, (name) ? *(name) : NULL)
 
 #define KYMO_POINTER(key, pointer) kymo_uint(key, (uint64_t)(uintptr_t)(pointer))
+#define TENSOR(handle)             KYMO_POINTER("tensor_id", handle)
 /* Output parameters of a call, if it succeeded. */
 #define RESULT_POINTER(name) KYMO_POINTER(#name, result == NRT_SUCCESS && (name) ? *(name) : NULL)
+#define RESULT_TENSOR(name)  TENSOR(result == NRT_SUCCESS && (name) ? *(name) : NULL)
 #define RESULT_NUMBER(name)  kymo_uint(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 #define RESULT_BOOL(name)    kymo_int(#name, result == NRT_SUCCESS && (name) ? *(name) : 0)
 

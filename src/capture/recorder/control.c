@@ -271,6 +271,7 @@ static int end(void)
     capture.running = false;
     if (ok) {
         session_remove_rings(capture.directory);
+        rmdir(capture.directory); /* unless it has files, of the session or of devices */
         return 0;
     }
     capture_may_complain();
@@ -299,6 +300,7 @@ int kymo_stop(void)
 
 size_t kymo_session_dir(char *path, size_t size)
 {
+    capture_resume(); /* a child of fork must not use its parent's */
     lock_take(&capture.lock);
     size_t length = strlen(capture.directory);
     if (size > 0)

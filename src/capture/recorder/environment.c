@@ -128,9 +128,10 @@ static void read_variables(struct kymo_options *options)
     options->max_events = number_in("NEURON_RT_INSPECT_SYS_TRACE_MAX_EVENTS_PER_NC",
                                     ENVIRONMENT_MOST_EVENTS, options->max_events);
     options->max_events = options->max_events ? options->max_events : 1;
-    if (!is_on("NEURON_RT_INSPECT_CPU_UTIL", true))
+    bool is_system = options->level > 0; /* the samples belong to the system profile */
+    if (!is_on("NEURON_RT_INSPECT_CPU_UTIL", is_system))
         options->cpu_util_ms = 0;
-    if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", true))
+    if (!is_on("NEURON_RT_INSPECT_HOST_MEMORY", is_system))
         options->host_memory_ms = 0;
     options->devices = kymo_devices_in_environment(KYMO_DEVICES_NONE);
     options->event_cores = secure_getenv(ENVIRONMENT_CORES);

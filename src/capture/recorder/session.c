@@ -354,9 +354,21 @@ static bool write_info(struct writer *writer, const bool is_there[static RECORD_
     return encode_commit(&writer->file, err);
 }
 
+/* Neither events nor samples were asked for, as for device profiles alone. */
+static bool is_empty(const struct session_input *input)
+{
+    struct stat status;
+    for (size_t i = 0; i < RECORD_FILES; i++)
+        if (fstatat(input->rings.fd, file_names[i], &status, AT_SYMLINK_NOFOLLOW) == 0)
+            return false;
+    return input->session->level == 0;
+}
+
 bool session_write(struct session_input *input, const struct session_output *output,
                    struct error *err)
 {
+    if (output->directory && is_empty(input))
+        return true;
     struct writer *writer = session_list_lanes(input) ? calloc(1, sizeof *writer) : NULL;
     if (!writer)
         return error_set(err, "out of memory while writing a capture");

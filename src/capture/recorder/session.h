@@ -62,7 +62,8 @@ struct session_output {
     const int *files; /* by enum record_file; a file that stays empty is not part of the session */
 };
 
-/* Writes ntrace.pb, cpu_util.pb and host_mem.pb where there are any, and trace_info.pb last. */
+/* Writes ntrace.pb, cpu_util.pb and host_mem.pb where there are any, and trace_info.pb last. In a
+ * directory, nothing where neither events nor samples were asked for. */
 bool session_write(struct session_input *input, const struct session_output *output,
                    struct error *err);
 /* In the program itself: writes them to the session's directory. */

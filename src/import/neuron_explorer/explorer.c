@@ -38,6 +38,10 @@ static const char *const keys[KEY_COUNT] = {
     [KEY_OCCURRENCES] = "num_occurrences",
     [KEY_STEP] = "step",
     [KEY_VALUE] = "value",
+    [KEY_TENSOR_NAME] = "tensor_name",
+    [KEY_TENSOR_ID] = "tensor_id",
+    [KEY_SIZE] = "size",
+    [KEY_PARENT] = "parent_id",
 };
 
 static const struct {
@@ -46,6 +50,7 @@ static const struct {
 } lists[] = {
     {"trace_events", LIST_EVENTS},
     {"trace_event", LIST_EVENTS},
+    {"counter_samples", LIST_EVENTS}, /* of Kymo's own documents */
     {"cpu_util", LIST_CPU},
     {"mem_usage", LIST_MEMORY},
     {"instruction", LIST_INSTRUCTIONS},

@@ -42,6 +42,10 @@ enum explorer_key {
     KEY_OCCURRENCES,
     KEY_STEP,
     KEY_VALUE,
+    KEY_TENSOR_NAME,
+    KEY_TENSOR_ID,
+    KEY_SIZE,
+    KEY_PARENT,
     KEY_COUNT,
 };
 

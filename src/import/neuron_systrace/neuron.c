@@ -3,6 +3,8 @@
  */
 #include "import/neuron_systrace/neuron.h"
 
+#include "capture/events/events.h"
+
 #include <stdio.h>
 
 enum { NAME_SIZE = 64 };
@@ -17,6 +19,11 @@ bool neuron_is_hardware(struct text name)
         if (text_equal(name, text_of(names[i])))
             return true;
     return false;
+}
+
+bool neuron_is_call(struct text name)
+{
+    return text_starts(name, TEXT("nrt")) && event_type_find(name.data, name.size) != EVENT_TYPES;
 }
 
 uint32_t named_source(struct catalog *catalog, uint32_t process, enum source_role role,

@@ -9,6 +9,8 @@
 
 /* Whether events of this name happen on a core; all others belong to the runtime. */
 bool neuron_is_hardware(struct text name);
+/* Whether it is the name of a call of Neuron's runtime. */
+bool neuron_is_call(struct text name);
 
 /* The source track of a core, or of none, for the runtime's or the hardware's events. */
 uint32_t neuron_source(struct catalog *catalog, uint32_t process, bool is_hardware, bool has_core,

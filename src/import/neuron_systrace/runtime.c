@@ -9,11 +9,11 @@ enum { NAME_SIZE = 64 };
 
 /* Identifies a clock or a lane; compared by its bytes, so it has no padding. */
 struct core_key {
-    int64_t core, physical_core;
+    int64_t core, physical_core, thread;
     uint32_t process;
-    uint8_t has_core, has_physical_core, is_hardware, zero;
+    uint8_t has_core, has_physical_core, is_hardware, has_thread;
 };
-static_assert(sizeof(struct core_key) == 24, "has no padding");
+static_assert(sizeof(struct core_key) == 32, "has no padding");
 
 void runtime_facts_init(struct runtime_facts *facts)
 {
@@ -167,9 +167,32 @@ static uint32_t make_lane(struct catalog *catalog, uint32_t process, const struc
     struct track *lane = catalog_add_track(catalog, source, TRACK_LANE);
     lane->name = string;
     lane->lane = key->is_hardware ? LANE_STREAM : LANE_PLAIN;
-    lane->id = key->has_physical_core ? key->physical_core : key->has_core ? key->core : 0;
+    if (key->has_physical_core)
+        lane->id = key->physical_core;
+    else if (key->is_hardware && key->has_core)
+        lane->id = key->core;
+    else
+        lane->id = key->thread; /* 0: unknown */
     lane->sort_key = lane->id;
     return (uint32_t)(lane - catalog->tracks.items);
+}
+
+/* Of the lanes of a core, only the first is labeled by the core alone. */
+static void label_thread(struct lane_table *lanes, struct catalog *catalog,
+                         const struct core_key *key, uint32_t track)
+{
+    enum { FIRST = 2 };
+    struct core_key first = *key;
+    char label[NAME_SIZE];
+    first.has_thread = FIRST;
+    first.thread = 0;
+    if (lane_table_find(lanes, &first, sizeof first) == TRACK_NONE) {
+        lane_table_add(lanes, &first, sizeof first, track);
+        return;
+    }
+    snprintf(label, sizeof label, "%.32s thread %lld",
+             catalog_text(catalog, catalog->tracks.items[track].name).data, (long long)key->thread);
+    catalog->tracks.items[track].display_name = catalog_string(catalog, text_of(label));
 }
 
 uint32_t runtime_lane(struct lane_table *lanes, struct catalog *catalog, uint32_t process,
@@ -181,11 +204,15 @@ uint32_t runtime_lane(struct lane_table *lanes, struct catalog *catalog, uint32_
     if (!key.is_hardware) {
         key.has_physical_core = 0;
         key.physical_core = 0;
+        key.has_thread = record->thread.has_value;
+        key.thread = record->thread.number;
     }
     uint32_t track = lane_table_find(lanes, &key, sizeof key);
     if (track == TRACK_NONE && may_add) {
         track = make_lane(catalog, process, &key);
         lane_table_add(lanes, &key, sizeof key, track);
+        if (key.has_thread)
+            label_thread(lanes, catalog, &key, track);
     }
     return track;
 }

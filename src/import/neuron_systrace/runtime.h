@@ -16,6 +16,7 @@ struct runtime_record {
     uint32_t name;     /* string: the type of the event */
     uint64_t tracking; /* the same for the start and the stop of an event, for one type and core */
     struct optional time, core, device_time, host_time, run, physical_core;
+    struct optional thread; /* that called the runtime */
 };
 
 /* Collected from all records of a file before the first event is built. */
@@ -48,8 +49,8 @@ struct runtime_event {
 void runtime_times(const struct runtime_facts *facts, const struct catalog *catalog,
                    struct runtime_event *event);
 
-/* The lane of an event: the runtime's for a core, or the physical core's. Created if missing and
- * `may_add`; otherwise TRACK_NONE. */
+/* The lane of an event: the runtime's for a core and a thread, or the physical core's. Created if
+ * missing and `may_add`; otherwise TRACK_NONE. */
 uint32_t runtime_lane(struct lane_table *lanes, struct catalog *catalog, uint32_t process,
                       const struct runtime_record *record, bool may_add);
 

@@ -40,6 +40,7 @@ static bool read_name(const struct pb_field *entry, struct catalog *catalog,
         if (field.tag == PB_TAG(1, PB_BYTES)) {
             name.string = catalog_string(catalog, pb_text(&field));
             name.key = catalog_key(catalog, pb_text(&field));
+            name.is_runtime = neuron_is_call(pb_text(&field));
         } else if (field.tag == PB_TAG(4, PB_VARINT)) {
             name.file = (uint32_t)field.value;
         } else if (field.tag == PB_TAG(5, PB_VARINT)) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MAX_DEPTH = 6, HEAD_SIZE = 64 };
 
@@ -28,6 +29,7 @@ struct search {
     /* Set instead of the above: recovers recordings left since a given time. */
     recovered_list *recovered;
     int64_t since_ns;
+    size_t device_profiles; /* counted: NTFF files written since then */
 };
 
 static bool has_file(const char *directory, const char *name)
@@ -86,8 +88,17 @@ static void recover(struct search *search, const char *directory)
         (record_examine(directory, &before, &result.error) && before.start_ns < search->since_ns))
         return;
     result.is_done = record_recover(directory, &result.summary, &result.error);
+    if (result.is_done && rmdir(directory) == 0)
+        return; /* it was empty: only device profiles were asked for, and there are none */
     result.directory = mem_copy_text(directory, strlen(directory));
     *array_push(search->recovered) = result;
+}
+
+static bool is_new_device_profile(const char *path, const struct stat *status, int64_t since_ns)
+{
+    enum { NS_PER_S = 1000000000 };
+    int64_t written_ns = (int64_t)status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
+    return text_ends(text_of(path), TEXT(".ntff")) && written_ns >= since_ns;
 }
 
 /* Links to directories are not followed, and rings/ is not searched: it stands for its session.
@@ -105,8 +116,10 @@ static bool take_directory(struct search *search, const char *directory, path_li
     char **entry;
     array_each (entry, &entries) {
         struct stat status;
-        bool is_directory = lstat(*entry, &status) == 0 && S_ISDIR(status.st_mode) &&
-                            strcmp(path_name(*entry), RECORD_RINGS) != 0;
+        if (lstat(*entry, &status) != 0)
+            continue;
+        bool is_directory = S_ISDIR(status.st_mode) && strcmp(path_name(*entry), RECORD_RINGS) != 0;
+        search->device_profiles += is_new_device_profile(*entry, &status, search->since_ns);
         bool is_file = !is_directory && search->files && is_session_file(*entry) &&
                        !(has_rings && is_in_rings(directory, *entry));
         if (is_directory || is_file) {
@@ -258,8 +271,10 @@ bool recording_survey(const char *path, int64_t since_ns, struct recording_count
                       struct error *err)
 {
     path_list files = {0}, rings = {0}, warnings = {0};
-    *counts = (struct recording_counts){0};
-    bool ok = recording_find(path, &files, &rings, &warnings, err);
+    struct search search = {
+        .files = &files, .rings = &rings, .warnings = &warnings, .since_ns = since_ns};
+    bool ok = search_path(&search, path, err);
+    *counts = (struct recording_counts){.device_profiles = search.device_profiles};
     char **file;
     array_each (file, &files)
         count_session(*file, since_ns, counts);

@@ -55,6 +55,7 @@ static uint64_t tracking_of(const struct recorded *event)
     return hash_bytes(shared, sizeof shared);
 }
 
+/* The times and cores of args belong to events of cores alone. */
 static struct runtime_record record_of(const struct pass *pass, const struct recorded *event)
 {
     const struct known_keys *keys = &pass->recording->keys;
@@ -68,6 +69,9 @@ static struct runtime_record record_of(const struct pass *pass, const struct rec
         .time = {true, event->time_ns},
         .core = {event->has_core, event->core},
     };
+    const struct recorded_lane *lane = &pass->process->events.lanes.items[event->lane];
+    if (!lane->is_core)
+        record.thread = (struct optional){true, (int64_t)lane->thread};
     if (record.phase != PHASE_POINT)
         record.tracking = tracking_of(event);
     if (event->args.count > 0 && event->has_core) {
@@ -216,8 +220,8 @@ static uint32_t find_lane(struct pass *pass, struct lane_key key, int64_t id)
     return track;
 }
 
-/* Counters have lanes of their own, then events of cores, then pairs with an id, which may overlap;
- * everything else goes to the thread's lane, which is cached in it. */
+/* Counters have lanes of their own, then a runtime's events, then pairs with an id, which may
+ * overlap; everything else goes to the thread's lane, which is cached in it. */
 static uint32_t lane_of(struct pass *pass, const struct recorded *event,
                         const struct runtime_event *whole)
 {
@@ -230,7 +234,7 @@ static uint32_t lane_of(struct pass *pass, const struct recorded *event,
         key.kind = KIND_COUNTER;
         return find_lane(pass, key, 0);
     }
-    if (event->has_core || lane->is_core)
+    if (event->has_core || lane->is_core || events->names.items[event->name].is_runtime)
         return runtime_lane(&pass->recording->base.lanes, &pass->recording->base.source.catalog,
                             pass->process->track, &whole->start, !pass->pusher);
     bool is_pair = whole->start.phase != PHASE_POINT;

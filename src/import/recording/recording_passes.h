@@ -30,6 +30,7 @@ enum recorded_phase {
 struct recorded_name {
     uint32_t string, key; /* of the catalog; key: with malformed UTF-8 replaced */
     uint32_t file, line;  /* source location of the event type; file is a name, or 0 */
+    bool is_runtime;      /* a call of Neuron's runtime */
 };
 
 /* Where a thread's events that others recorded are shown. */

@@ -73,8 +73,9 @@ static NRT_STATUS run_call(const nrt_tensor_t *handle, const struct transfer *tr
     uint32_t core = view.vnc ? view.vnc->index : TRACE_NO_CORE;
     view_put(&view);
     uint64_t id = trace_next_id();
-    trace_event(type, core, TRACE_START, id, kymo_text("tensor_name", tensor->name),
-                kymo_uint("offset", transfer->offset), kymo_uint("size", transfer->size));
+    trace_event(type, core, TRACE_START, id, TENSOR_ID(handle),
+                kymo_text("tensor_name", tensor->name), kymo_uint("offset", transfer->offset),
+                kymo_uint("size", transfer->size));
     NRT_STATUS status = run(tensor, transfer);
     trace_event(type, core, TRACE_STOP, id);
     object_put(&tensor->object);

@@ -429,6 +429,7 @@ static NRT_STATUS execute(const nrt_model_t *handle, const nrt_tensor_set_t *inp
     trace_event(EVENT_nrt_execute, vnc->index, TRACE_START, id,
                 kymo_uint("model_id", execution->model->id),
                 kymo_text("model_name", execution->model->info->header.name),
+                kymo_uint("flop_count", 2 * execution->model->info->mac_count),
                 kymo_uint("exec_id", execution->id));
     trace_event(EVENT_nrt_model_submit, vnc->index, TRACE_START, submit,
                 kymo_uint("exec_id", execution->id));

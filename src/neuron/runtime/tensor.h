@@ -24,6 +24,9 @@ struct tensor {
     uint64_t completions;
 };
 
+/* A tensor in events: its handle is unique within the process. */
+#define TENSOR_ID(handle) kymo_uint("tensor_id", (uint64_t)(uintptr_t)(handle))
+
 /* NULL for an invalid handle; put with object_put. */
 struct tensor *tensor_get(const nrt_tensor_t *handle);
 struct view tensor_view(struct tensor *tensor);

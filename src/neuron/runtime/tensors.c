@@ -219,6 +219,7 @@ struct tensor *tensor_get(const nrt_tensor_t *handle)
     return object_get(handle, OBJECT_TENSOR);
 }
 
+/* Only memory on a device belongs to a core. */
 static NRT_STATUS allocate(nrt_tensor_placement_t placement, int vnc_index, size_t size,
                            const char *name, nrt_tensor_t **tensor)
 {
@@ -240,7 +241,8 @@ static NRT_STATUS allocate(nrt_tensor_placement_t placement, int vnc_index, size
         rt_error(RT_TDRV, "cannot allocate %zu bytes for tensor %s: %zu of %zu bytes are used",
                  size, name ? name : "", vnc ? (size_t)vnc->used : 0,
                  vnc ? stack_size(vnc->stack) : 0);
-    trace_event(EVENT_nrt_tensor_allocate, core, TRACE_STOP, id);
+    trace_event(EVENT_nrt_tensor_allocate, core, TRACE_STOP, id,
+                TENSOR_ID(storage ? *tensor : NULL));
     return storage ? NRT_SUCCESS : NRT_RESOURCE;
 }
 
@@ -272,7 +274,7 @@ static NRT_STATUS free_tensor(nrt_tensor_t *handle)
     uint32_t core = view.vnc ? view.vnc->index : TRACE_NO_CORE;
     view_put(&view);
     uint64_t id = trace_next_id();
-    trace_event(EVENT_nrt_tensor_free, core, TRACE_START, id,
+    trace_event(EVENT_nrt_tensor_free, core, TRACE_START, id, TENSOR_ID(handle),
                 kymo_text("tensor_name", tensor->name), kymo_uint("size", tensor->size));
     object_put(&tensor->object);
     trace_event(EVENT_nrt_tensor_free, core, TRACE_STOP, id);

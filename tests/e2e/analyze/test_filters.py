@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conftest import DATA
+from conftest import DATA, with_samples
 
 XPLANE = DATA / "xplane"
 MATMUL = XPLANE / "jax_matmul_h200.xplane.pb"
@@ -15,7 +15,7 @@ HARDWARE = ("gpu_hw", "tpu_hw", "device_hw")
 
 
 def events(kymo, path, *options):
-    document = kymo.json("view", path, "--output-format", "json", *options)
+    document = kymo.document(path, *options)
     return [
         (e["instance_id"], e["group"], e["track"], e["name"], e["start_ps"], e.get("duration_ps"),
          e.get("args"), e.get("lnc_idx"))
@@ -73,7 +73,7 @@ def test_events_of_other_cores_go(kymo, whole, cores):
     result = kymo.run("view", path, "--output-format", "json",
                       "--system-trace-filter-neuron-core", cores)  # fmt: skip
     there = {event[7] for event in found} - {None}
-    kept = [e for e in json.loads(result.stdout)["trace_events"]]
+    kept = with_samples(json.loads(result.stdout))["trace_events"]
     assert [e["start_ps"] for e in kept] == [
         event[4] for event in found if event[7] is None or event[7] in wanted
     ]

@@ -102,12 +102,16 @@ def test_the_variables_mean_what_is_documented(annotated, tmp_path):
     assert info.max_events == 50 and info.recorded == 306
     assert info.kept + info.lost == 306 and all(lane.kept <= 50 for lane in info.lanes)
 
-    pid, _, _ = record(annotated, tmp_path, 100, NEURON_RT_INSPECT_SYSTEM_PROFILE="0")
+    record(annotated, tmp_path / "none", 100, NEURON_RT_INSPECT_SYSTEM_PROFILE="0")
+    assert list((tmp_path / "none").iterdir()) == []
+
+    pid, _, _ = record(annotated, tmp_path, 100, NEURON_RT_INSPECT_SYSTEM_PROFILE="0", NEURON_RT_INSPECT_CPU_UTIL="1")
+    assert sorted(os.listdir(session(tmp_path, pid))) == ["cpu_util.pb", "ntrace.pb", "trace_info.pb"]
     info = schema.load(session(tmp_path, pid), "trace_info", "TraceInfo")
     assert info.recorded == 0 and (session(tmp_path, pid) / "cpu_util.pb").exists()
 
-    record(annotated, tmp_path / "none", 1, NEURON_RT_INSPECT_ENABLE="0")
-    assert not (tmp_path / "none").exists()
+    record(annotated, tmp_path / "off", 1, NEURON_RT_INSPECT_ENABLE="0")
+    assert not (tmp_path / "off").exists()
 
 
 def test_programs_that_a_program_runs_are_recorded_too(annotated, tmp_path):

@@ -18,12 +18,12 @@ import random_chrome
 import random_space
 import systrace_model
 import xspace
-from conftest import DATA, ROOT
+from conftest import DATA, ROOT, with_samples
 from server import Server
 
 PROGRAM = ROOT / "tests" / "e2e" / "programs" / "jax_beside_runtime.py"
 SECOND_NS = 10**9
-OF_THE_PROFILE = {"id", "track", "event_type", "group", "instance_id", "process_id", "timestamp", "start_ps", "worker_gid"}
+OF_THE_PROFILE = {"id", "parent_id", "track", "event_type", "group", "instance_id", "process_id", "timestamp", "start_ps", "worker_gid"}
 
 
 def environment(out, **variables):
@@ -56,7 +56,7 @@ def space_of(directory):
 def document_of(kymo, path):
     result = kymo.run("view", path, "--output-format", "json")
     assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    return with_samples(json.loads(result.stdout))
 
 
 def contents(document, start_ns=None):
@@ -263,7 +263,7 @@ def test_profiles_of_explorer_beside_a_capture_are_skipped_with_a_word(kymo, run
     result = kymo.run("view", run, "--output-format", "json")
     assert result.returncode == 0
     assert f"{run / 'system_profile.json'} is a profile of its own and was skipped" in result.stderr
-    assert contents(json.loads(result.stdout)) == contents(expected)
+    assert contents(with_samples(json.loads(result.stdout))) == contents(expected)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from conftest import DATA
+from conftest import DATA, with_samples
 
 SYSTEM = DATA / "neuron" / "system_profile.json"
 DEVICE = DATA / "neuron" / "device_profile.json"
@@ -42,7 +42,7 @@ def test_parts_hold_what_their_files_hold(kymo, capture, tmp_path):
         "all.json", *sorted(f"{name}.json" for name in NAMES[1:])
     ]  # fmt: skip
     alone = {path: kymo.document(path) for path in (SYSTEM, DEVICE)}
-    system = json.loads((out / "all.json").read_text())
+    system = with_samples(json.loads((out / "all.json").read_text()))
     assert events(system) == events(alone[SYSTEM])
     for name in NAMES[1:]:
         assert events(json.loads((out / f"{name}.json").read_text())) == events(alone[DEVICE])

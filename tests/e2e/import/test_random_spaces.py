@@ -14,6 +14,7 @@ import pytest
 
 import wire
 import xspace
+from conftest import with_samples
 
 codecs.register_error("each", lambda e: ("\ufffd" * (e.end - e.start), e.end))
 
@@ -330,7 +331,7 @@ def planes_of(document):
             lane["events"] = []
             lanes[number] = lane
             planes[track["parent"]]["lanes"].append(lane)
-    for event in document["trace_events"]:
+    for event in with_samples(document)["trace_events"]:
         for key in SYSTEM_PROFILE_KEYS:  # said again, in the words of another format
             event.pop(key, None)
         number = event.pop("track")

@@ -486,16 +486,16 @@ def test_a_program_with_the_interposer_sees_what_it_saw_without(standin, tmp_pat
 def test_every_call_of_a_program_is_recorded_with_its_args(standin, tmp_path):
     interposed(standin, tmp_path)
     found = calls(recorded(tmp_path)[2])
-    tensor = next(call[3]["tensor"] for call in found if call[0] == "nrt_tensor_allocate")
+    tensor = next(call[3]["tensor_id"] for call in found if call[0] == "nrt_tensor_allocate")
     model = [call[3]["model"] for call in found if call[0] == "nrt_load"][1]
     name = 'input "0"'
-    whole = {"tensor": tensor, "tensor_name": name, "offset": 0, "size": 64}
+    whole = {"tensor_id": tensor, "tensor_name": name, "offset": 0, "size": 64}
     expected = [
         ["nrt_get_visible_nc_count", -1, {}, {}],
         ["nrt_load", 2, {"size": 0, "vnc": 2, "vnc_count": -1}, {"status": 10, "model": 0}],
         ["nrt_load", 2, {"size": 4, "vnc": 2, "vnc_count": -1}, {"model": model}],
-        ["nrt_tensor_allocate", 2, {"tensor_name": name, "size": 64, "placement": 0, "vnc": 2}, {"tensor": tensor}],
-        ["nrt_tensor_get_size", 2, {"tensor": tensor, "tensor_name": name}, {"result": 64}],
+        ["nrt_tensor_allocate", 2, {"tensor_name": name, "size": 64, "placement": 0, "vnc": 2}, {"tensor_id": tensor}],
+        ["nrt_tensor_get_size", 2, {"tensor_id": tensor, "tensor_name": name}, {"result": 64}],
     ]
     for i in range(10):
         expected += [["nrt_tensor_write", 2, whole | {"offset": i, "size": 64 - i}, {}],
@@ -511,7 +511,7 @@ def test_every_call_of_a_program_is_recorded_with_its_args(standin, tmp_path):
                      ["nrta_is_completed", -1, {"sequence": sequence}, {"is_completed": 1}]]
     expected += [
         ["nrta_execute_schedule", 2, {"model": model, "queue": 1}, {"status": 7, "sequence": 0}],
-        ["nrt_tensor_free", 2, {"tensor": tensor, "tensor_name": name, "tensor_size": 64}, {}],
+        ["nrt_tensor_free", 2, {"tensor_id": tensor, "tensor_name": name, "tensor_size": 64}, {}],
         ["nrt_unload", 2, {"model": model}, {}],
     ]
     assert found == expected
