@@ -148,11 +148,11 @@ static bool is_free(const struct view_options *options, struct error *err)
     return is_free;
 }
 
-/* Only profiles in the workspace can be served. */
+/* Only profiles in the workspace can be served. With or without a terminal: a service or a
+ * container has none. */
 bool view_is_served(const struct view_options *options)
 {
-    return is_format(options, "parquet") && !options->ingest_only && !options->file &&
-           serving_is_wanted(&options->serving);
+    return is_format(options, "parquet") && !options->ingest_only && !options->file;
 }
 
 /* A device profile that was made: its row in DeviceProfileList, and the ranks of its job. */
@@ -312,6 +312,7 @@ static int view_parts(const char *path, const struct view_options *options,
         whole.choice.part = has_system ? CAPTURE_SYSTEM : CAPTURE_DEVICES;
         whole.device_profiles = has_system ? parts.entries.items : NULL;
         whole.device_profile_count = has_system ? parts.entries.count : 0;
+        whole.serving.is_collective = !has_system;
         if (!has_ranks || make_ranks(path, options, &parts))
             result = view_whole(path, &whole);
     }
