@@ -256,8 +256,8 @@ void session_close(struct session *session);
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */
 int print_neff(const char *path, bool json);
 int print_ntff(const char *path, bool json);
-/* Reports missing parts of a device profile on standard error. */
-void warn_of_losses(const struct device_analysis *analysis, const char *path);
+/* Reports on standard error that an execution failed, or parts of the profile are missing. */
+void warn_of_problems(const struct device_analysis *analysis, const char *path);
 
 /* Whether a directory given by an option exists (NULL counts as existing). Prints a message if not.
  */

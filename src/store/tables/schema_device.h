@@ -503,6 +503,7 @@ enum {
     DEVICE_ERROR_TIMESTAMP,
     DEVICE_ERROR_TYPE,
     DEVICE_ERROR_RANK,
+    DEVICE_ERROR_ID,
     DEVICE_ERROR_COLUMNS
 };
 extern const struct field device_error_fields[DEVICE_ERROR_COLUMNS];

@@ -282,16 +282,19 @@ const struct field device_error_fields[] = {
     [DEVICE_ERROR_ERROR_TYPE_ID] = {"error_type_id", FIELD_INT32, true, "",
                                     "Number of the kind of error.", "0", NULL},
     [DEVICE_ERROR_METADATA] = {"metadata", FIELD_TEXT, false, "", "Details.",
-                               "unit=1 at=3 detail=17", NULL},
-    [DEVICE_ERROR_METADATA_HEX] = {"metadata_hex", FIELD_TEXT, false, "", "Details as bytes.",
+                               "DMA descriptor 1: an index is out of the bounds of variable t",
+                               NULL},
+    [DEVICE_ERROR_METADATA_HEX] = {"metadata_hex", FIELD_TEXT, false, "",
+                                   "Details as bytes: unit, instruction or descriptor, variable.",
                                    "010000000300000011", NULL},
     [DEVICE_ERROR_PCORE_IDX] = {"pcore_idx", FIELD_INT64, false, "",
                                 "Physical core within a logical core.", "0", NULL},
     [DEVICE_ERROR_TIMESTAMP] = {"timestamp", FIELD_INT64, true, "ns",
                                 "Time, relative to the start of the profile.", "81340", NULL},
-    [DEVICE_ERROR_TYPE] = {"type", FIELD_NAME, true, "", "Kind of notification.", "Errors",
-                           "Custom Notification, Errors, Warnings"},
+    [DEVICE_ERROR_TYPE] = {"type", FIELD_NAME, true, "", "Kind of notification.",
+                           "Custom Notification", "Custom Notification, Errors, Warnings"},
     [DEVICE_ERROR_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+    [DEVICE_ERROR_ID] = {"id", FIELD_INT64, true, "", "Id: SystemProfileEvents.id.", "1024", NULL},
 };
 
 const struct field throttle_fields[] = {
