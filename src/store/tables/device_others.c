@@ -264,6 +264,8 @@ bool make_device_profiles(struct profile_maker *maker, struct error *err)
         fill_int(&filler, DEVICE_PROFILE_NC_ID, entry->core);
         fill_null(&filler, DEVICE_PROFILE_SESSION_ID);
         fill_null(&filler, DEVICE_PROFILE_MODEL_ID);
+        fill_word(&filler, DEVICE_PROFILE_MODEL_NAME, text_of(entry->model));
+        fill_int(&filler, DEVICE_PROFILE_LNC_IDX, entry->logical_core);
     }
     return fill_end(&filler);
 }

@@ -347,11 +347,16 @@ const struct field device_profile_fields[] = {
     [DEVICE_PROFILE_INSTANCE_ID] = {"instance_id", FIELD_NAME, true, "", "Host.",
                                     "i-0123456789abcdef0", NULL},
     [DEVICE_PROFILE_PROCESS_ID] = {"process_id", FIELD_INT64, true, "", "Process id.", "0", NULL},
-    [DEVICE_PROFILE_NC_ID] = {"nc_id", FIELD_INT64, true, "", "Core.", "0", NULL},
+    [DEVICE_PROFILE_NC_ID] = {"nc_id", FIELD_INT64, true, "", "Core, as the machine numbers them.",
+                              "0", NULL},
     [DEVICE_PROFILE_SESSION_ID] = {"session_id", FIELD_INT64, false, "", "Session of the core.",
                                    "0", NULL},
     [DEVICE_PROFILE_MODEL_ID] = {"model_id", FIELD_INT64, false, "",
                                  "Model, as the runtime numbers it.", "0", NULL},
+    [DEVICE_PROFILE_MODEL_NAME] = {"model_name", FIELD_NAME, true, "",
+                                   "Compiled graph (NEFF) that ran.", "gpt12", NULL},
+    [DEVICE_PROFILE_LNC_IDX] = {"lnc_idx", FIELD_INT64, true, "",
+                                "Logical core, as its process numbers them.", "0", NULL},
 };
 
 const struct field path_fields[] = {
