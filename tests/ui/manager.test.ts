@@ -292,7 +292,7 @@ test('an empty workspace explains how to get a first profile', async () => {
   expect(await page.getByRole('main').textContent()).toContain('kymo view -d output')
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Upload a profile' }).click()
-  await page.getByRole('dialog', { name: 'Upload a profile' }).waitFor()
+  await page.getByRole('dialog', { name: 'Upload Profile' }).waitFor()
 })
 
 test('runs of a log directory are processed on demand, or by opening them', async () => {

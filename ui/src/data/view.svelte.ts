@@ -20,9 +20,15 @@ function remembered(): URLSearchParams {
   return new URLSearchParams(localStorage.getItem(KEY) ?? (innerWidth < NARROW_PX ? 'details=0' : ''))
 }
 
+const panelsOf = (query: URLSearchParams) => new URLSearchParams([...query].filter(([name]) => PANEL_PARAMETERS.includes(name))).toString()
+
+let asked = '' // places that a link of a page asked for, once: the next profile opens as before
+
 function rememberPanels(query: URLSearchParams): void {
-  const panels = new URLSearchParams([...query].filter(([name]) => PANEL_PARAMETERS.includes(name)))
-  localStorage.setItem(KEY, panels.toString())
+  const panels = panelsOf(query)
+  if (asked && panels === asked) return
+  asked = ''
+  localStorage.setItem(KEY, panels)
 }
 
 /** The URL of the current view, relative to the UI's; the browser's own may lag behind. */
@@ -33,7 +39,7 @@ export function viewUrl(): string {
   const query = writeView(view)
   if (route.current.page === 'diff') return diffPath(route.current, query)
   if (route.current.id) query.set('id', route.current.id)
-  return profilePath(route.current.name) + (query.size ? `?${query}` : '')
+  return profilePath(route.current.name, route.current.isCollective) + (query.size ? `?${query}` : '')
 }
 
 function readUrl(isFirst = false): void {
@@ -91,9 +97,10 @@ export function openDiff(a: string, b: string): void {
   })
 }
 
-export function openProfile(name: string): void {
+export function openProfile(name: string, shown: Partial<View> = {}): void {
   pushHistory(() => {
-    Object.assign(view, readView(remembered()))
+    Object.assign(view, readView(remembered()), shown)
+    asked = shown.panel ? panelsOf(writeView(view)) : ''
     route.current = { page: 'profile', name, id: '' }
   })
 }
