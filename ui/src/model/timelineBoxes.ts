@@ -123,11 +123,11 @@ export interface Tag {
 
 export const TAG_HEIGHT = 15
 const MIN_TAG = 34
-const [LETTER, MARGINS] = [6.4, 8]
+const [LETTER, CAPITAL, MARGINS] = [6.4, 1.6, 8] // pixels; a capital is wider by that
 
 /** Puts the tag of a box low and to the left in it, but beside or above tags that are there; null if there is no room. */
 export function placeTag(placed: Tag[], box: { x: number; width: number; y: number; height: number }, title: string): Tag | null {
-  const wanted = MARGINS + LETTER * title.length
+  const wanted = MARGINS + LETTER * title.length + CAPITAL * (title.match(/[A-Z]/g)?.length ?? 0)
   for (let y = box.y + box.height - TAG_HEIGHT; y >= box.y; y -= TAG_HEIGHT) {
     const beside = placed.filter((other) => Math.abs(other.y - y) < TAG_HEIGHT).sort((a, b) => a.x - b.x)
     let x = box.x
