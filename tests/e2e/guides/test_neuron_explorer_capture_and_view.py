@@ -56,9 +56,10 @@ def shell(kymo, tmp_path_factory):
     return shell
 
 
-def system_profile(shell, options=""):
-    shell.run(f"neuron-explorer view -d ./output --output-format json --output-file one.json --ignore-device-profile {options}")
-    return json.loads((shell.folder / "one.json").read_text())["trace_events"]
+def system_events(shell, options=""):
+    """Names, cores and instances of the events."""
+    shell.run(f"neuron-explorer view -d ./output --ignore-device-profile --output-file part --force {options}")
+    return json.loads(shell.run("neuron-explorer sql part --format json 'SELECT name, nc_idx, instance_id FROM SystemProfileEvents'"))
 
 
 def test_capture_using_nccom_test_with_environment_variables(shell):
@@ -81,14 +82,15 @@ def test_neuron_explorer_inspect_output(shell):
 
 
 def test_processes_time_filtering(shell):
-    everything = system_profile(shell)
-    cores = {event["nc_idx"] for event in everything if "nc_idx" in event}
-    assert {event["nc_idx"] for event in system_profile(shell, '--system-trace-filter-neuron-core "0"') if "nc_idx" in event} == {0} <= cores
-    assert len(system_profile(shell, '--system-trace-filter-neuron-core "0,1,2,3"')) == len(everything)
-    assert {event["name"] for event in system_profile(shell, '--system-trace-filter-event-type "nrt_execute"')} == {"nrt_execute"}
-    assert {event["name"] for event in system_profile(shell, '--system-trace-filter-event-type "nrt_execute,nrt_load"')} == {"nrt_execute", "nrt_load"}
-    instance = everything[0]["instance_id"]
-    assert len(system_profile(shell, f'--system-trace-filter-instance-id "{instance},i-abc123"')) == len(everything)
+    everything = system_events(shell)
+    one = system_events(shell, '--system-trace-filter-neuron-core "0"')
+    assert 0 < len(one) <= len(everything) and {event["nc_idx"] for event in one} <= {0, None}
+    assert len(system_events(shell, '--system-trace-filter-neuron-core "0,1,2,3"')) == len(everything)
+    assert {event["name"] for event in system_events(shell, '--system-trace-filter-event-type "nrt_execute"')} == {"nrt_execute"}
+    wanted = {"nrt_execute", "nrt_load"} & {event["name"] for event in everything}
+    assert {event["name"] for event in system_events(shell, '--system-trace-filter-event-type "nrt_execute,nrt_load"')} == wanted
+    instance = next(event["instance_id"] for event in everything if event["instance_id"])
+    assert len(system_events(shell, f'--system-trace-filter-instance-id "{instance},i-abc123"')) == len(everything)
 
 
 def test_view_profiles(shell):
@@ -134,6 +136,7 @@ def gathered(shell):
         "name": "rows", "ranks": 2, "inputs": [{"name": "i", "shape": [8], "dtype": "int32"}, {"name": "t", "shape": [16, 32]}],
         "ops": [{"name": "g", "op": "gather", "inputs": ["t", "i"]}, {"name": "y", "op": "all_reduce", "inputs": ["g"]}], "outputs": ["y"]}))
     (shell.folder / "i.raw").write_bytes(struct.pack("8i", 0, 1, 2, 99, 4, 5, 6, 7))
+    (shell.folder / "ranks").mkdir()
     shell.run("neuron-profile neff build rows.json -o file.neff")
     shell.run("neuron-profile capture -n file.neff --collectives-workers-per-node 2 -s ranks/profile.ntff --ignore-exec-errors i i.raw")
     return shell
