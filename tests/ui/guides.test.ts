@@ -91,7 +91,7 @@ describe('Neuron Profile User Guide', () => {
     await page.keyboard.press('Escape')
     await expect.poll(() => parameter('markers')?.split('~').length).toBe(2)
     await page.getByRole('button', { name: /^Marker M2/ }).waitFor()
-    for (const [key, least] of [['w', 0.3], ['d', 0.1], ['a', 0.1], ['s', 0.3]] as const) {
+    for (const [key, least] of [['w', 0.3], ['w', 0.3], ['d', 0.1], ['a', 0.1], ['s', 0.3]] as const) {
       const before = await spanOf(page)
       await page.keyboard.press(key)
       await expect.poll(async () => {

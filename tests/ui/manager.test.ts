@@ -69,9 +69,9 @@ test('a row shows the profile as the server reports it', async () => {
 
 test('a click on a column header sorts, a second click reverses the order', async () => {
   await openList()
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   expect(await names()).toEqual(['cpu', 'matmul', 'neuron'])
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   expect(await names()).toEqual(['neuron', 'matmul', 'cpu'])
   await page.getByRole('button', { name: 'Events' }).click()
   expect(await names()).toEqual(['matmul', 'neuron', 'cpu'])
@@ -154,7 +154,7 @@ test('several profiles are deleted after typing a word', async () => {
 
 test('keys navigate the list, open, rename and delete', async () => {
   await openList()
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   await page.locator('a.name').first().focus()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('F2')
@@ -172,7 +172,7 @@ test('keys navigate the list, open, rename and delete', async () => {
 
 test('a row opens its profile, which is then recently viewed', async () => {
   await openList()
-  await row('cpu').locator('td.source').click()
+  await row('cpu').locator('td.events').click()
   await page.waitForURL('**/profile/cpu*')
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
   await page.goBack()

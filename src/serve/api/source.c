@@ -97,6 +97,7 @@ static void put_source(struct request *request, struct reply *reply, const char 
     mem_free(content);
 }
 
+/* A file stored with the profile comes first: what lies below the roots may have changed since. */
 void get_source(struct request *request, struct reply *reply)
 {
     const char *file = request_argument(request, "file");
