@@ -7,8 +7,18 @@
 
 enum { SOURCE_FILE_MAX_BYTES = 8 << 20 }; /* larger files are not shown */
 
-/* The file below the root; leading directories of its name are dropped until one exists, NULL if
- * none does. Free with mem_free. */
-char *source_file_find(const char *root, const char *name);
+/* A directory and, once a file was not where its name says, the list of its files. For one thread.
+ * NULL of a directory that is NULL or not there, which has no files; close with source_root_close.
+ */
+struct source_root;
+struct source_root *source_root_open(const char *directory);
+void source_root_close(struct source_root *root);
+
+/*
+ * The file below the directory that has most of the name's last parts: "/home/me/gpt/train.py" is
+ * gpt/train.py, else train.py, else in whatever folder, as archives have one at their top, the
+ * only one of that name. NULL if there is none, or several are as good. Free with mem_free.
+ */
+char *source_file_find(struct source_root *root, const char *name);
 
 #endif

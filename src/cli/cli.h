@@ -272,8 +272,8 @@ void session_close(struct session *session);
 /* Describes a NEFF or NTFF file on standard output; returns the exit code. */
 int print_neff(const char *path, bool json);
 int print_ntff(const char *path, bool json);
-/* Reports missing parts of a device profile on standard error. */
-void warn_of_losses(const struct device_analysis *analysis, const char *path);
+/* Reports on standard error that an execution failed, or parts of the profile are missing. */
+void warn_of_problems(const struct device_analysis *analysis, const char *path);
 
 /* Whether a directory given by an option exists (NULL counts as existing). Prints a message if not.
  */
@@ -297,6 +297,7 @@ struct serving {
     unsigned long upload_limit_gib;
     unsigned long memory_mib, cpu_s, output_mib; /* limits of processing */
     bool has_no_ui, allows_frames, allows_capture;
+    bool is_collective;             /* the profile is shown in the view of several ranks */
     bool is_xprof, forbids_capture; /* of the program xprof */
 };
 #define SERVING_DEFAULT_PORT ULONG_MAX
@@ -384,8 +385,6 @@ struct serving {
 /* Validates the values; returns the exit code, with a message on failure. Reads the token from the
  * option, file or environment and hides it from process lists. */
 int serving_check(const struct command *command, struct serving *serving);
-/* Whether to start the server: a port or host was given, or standard output is a terminal. */
-bool serving_is_wanted(const struct serving *serving);
 /* Serves a log directory until a stop signal; data_path may be NULL. */
 int serve_logs(const char *directory, const char *data_path, const struct serving *serving);
 /* Serves until a stop signal; returns the exit code. profile and logs may be NULL. */

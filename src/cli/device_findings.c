@@ -36,6 +36,10 @@ static uint32_t lane_of(const struct device_core *core, const struct evidence *e
         for (uint32_t i = 0; i < index; i++)
             *number += items[i].cc_core == items[index].cc_core;
     }
+    if (evidence->item.kind == ITEM_ERROR) {
+        lane = device_lane_of(core, DEVICE_LANE_ERRORS, 0, 0);
+        *number = index;
+    }
     return lane;
 }
 
@@ -60,7 +64,7 @@ static struct finding *finding_of(struct analysis *analysis, const struct findin
     for (size_t i = own; i < analysis->findings.count; i++) {
         struct finding *known = &analysis->findings.items[i];
         if (strcmp(known->rule, from->rule) == 0)
-            return from->cost_ps > known->cost_ps ? known : NULL;
+            return from->cost_ps > known->cost_ps ? known : NULL; /* of failures, the first */
     }
     return array_push(&analysis->findings);
 }
@@ -77,9 +81,9 @@ static void add_finding(struct session *session, const struct device_core *core,
     const struct ntff_header *header = ntff_header(core->profile->ntff);
     char place[64] = "";
     if (!is_one)
-        snprintf(place, sizeof place,
-                 "Most of all on rank %" PRIu32 ", ND%" PRIu32 " NC%" PRIu32 ": ", header->rank,
-                 header->device_index, header->core_index);
+        snprintf(place, sizeof place, "%s rank %" PRIu32 ", ND%" PRIu32 " NC%" PRIu32 ": ",
+                 from->is_failure ? "On" : "Most of all on", header->rank, header->device_index,
+                 header->core_index);
     *finding = *from;
     finding->text = finding_text(analysis, "%s%s", place, from->text);
     finding->advice = finding_text(analysis, "%s", from->advice);
@@ -99,7 +103,7 @@ void session_find_on_devices(struct session *session, const char *nki_source_roo
         device_analysis_find(cores->items[i].analysis, nki_source_root);
         const struct finding *finding;
         array_each (finding, &cores->items[i].analysis->findings)
-            if (finding->share >= MIN_SHARE)
+            if (finding->share >= MIN_SHARE || finding->is_failure)
                 add_finding(session, &cores->items[i], cores->count == 1, finding, own);
     }
     if (cores->count > 1)

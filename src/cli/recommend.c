@@ -98,7 +98,7 @@ static int run_on_device(const char *neff, const char *ntff, const char *nki_sou
     struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
     struct output out;
     device_analyze(&analysis, profile, nki_source_root, pool);
-    warn_of_losses(&analysis, ntff);
+    warn_of_problems(&analysis, ntff);
     bool ok = output_open(&out, NULL, &err);
     if (ok) {
         export_device_findings(&analysis, &out);

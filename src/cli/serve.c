@@ -126,12 +126,6 @@ int serving_check(const struct command *command, struct serving *serving)
     return EXIT_USAGE;
 }
 
-bool serving_is_wanted(const struct serving *serving)
-{
-    return serving->port != SERVING_DEFAULT_PORT || serving->api_port != SERVING_DEFAULT_PORT ||
-           serving->host || isatty(STDOUT_FILENO);
-}
-
 static struct serve_port port_of(unsigned long given, uint16_t fallback)
 {
     bool is_given = given != SERVING_DEFAULT_PORT;
@@ -148,6 +142,7 @@ int serving_run(const struct serving *serving, const char *data_path, const char
                                     .log_directory = logs,
                                     .is_dataset = logs && dataset_check(logs, &err),
                                     .profile = profile,
+                                    .is_collective = serving->is_collective,
                                     .host = serving->host,
                                     .token = serving->token,
                                     .source_root = serving->source_root,

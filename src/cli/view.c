@@ -15,18 +15,22 @@ static int view(int count, char **arguments);
 const struct command command_view = {
     .name = "view",
     .summary = "Process a capture into a profile and show it, or write another format.",
-    .about = "Processes a capture into a profile in the workspace: tables in Parquet files and "
-             "a timeline index. Prints a summary; on a terminal, or with --port, the profile is "
-             "then served as a web page until ctrl-c. Without a capture, all profiles of the "
-             "workspace are served.\n\n"
-             "Captures are recordings of kymo inspect, XPlane files and sessions of JAX, XLA "
-             "and TPUs, traces of PyTorch and others in Chrome format, and system traces and "
-             "profiles of the Neuron tools as JSON or Parquet, and device profiles (NTFF) with "
-             "their NEFF; uncompressed, or compressed with "
-             "gzip or zstd. The format is detected from the content, not the name.\n\n"
-             "Other output formats replace the profile: a summary as text or JSON, all data as "
-             "JSON, a Perfetto trace, or points for InfluxDB. dataset adds the tables to those of "
-             "other ranks, as kymo fleet add does.",
+    .about =
+        "Processes a capture into a profile in the workspace: tables in Parquet files and "
+        "a timeline index. Prints a summary and serves the profile as a web page until ctrl-c or "
+        "SIGTERM; --ingest-only ends before that. Without a capture, all profiles of the "
+        "workspace are served.\n\n"
+        "Captures are recordings of kymo inspect, XPlane files and sessions of JAX, XLA "
+        "and TPUs, traces of PyTorch and others in Chrome format, and system traces and "
+        "profiles of the Neuron tools as JSON or Parquet, and device profiles (NTFF) with "
+        "their NEFF; uncompressed, or compressed with "
+        "gzip or zstd. The format is detected from the content, not the name.\n\n"
+        "Other output formats replace the profile: a summary as text or JSON, all data as "
+        "JSON, a Perfetto trace, or points for InfluxDB. dataset adds the tables to those of "
+        "other ranks, as kymo fleet add does.\n\n"
+        "No database is needed to view a profile. As with neuron-profile, --db-bucket also "
+        "names the profile and its address; with --db-endpoint or --db-org the events are "
+        "also written to that InfluxDB, and then shown.",
     .usage = "[options] [PATH]",
     .examples =
         (const char *const[]){
@@ -82,10 +86,11 @@ static int check_db_options(const struct view_options *options)
                         : options->db_bucket                        ? "db-bucket"
                         : options->db_timeout != DB_DEFAULT_TIMEOUT ? "db-timeout"
                                                                     : NULL;
-    bool is_db = is_format(options, "db");
-    if (given && !is_db)
-        fprintf(stderr, "%s view: --%s requires --output-format db\n", program_name(), given);
-    else if (is_db && options->file)
+    bool is_db = view_fills_database(options);
+    if (given && !is_db && !is_format(options, "parquet"))
+        fprintf(stderr, "%s view: --%s requires --output-format db or parquet\n", program_name(),
+                given);
+    else if (is_format(options, "db") && options->file)
         fprintf(stderr, "%s view: --output-file cannot be used with --output-format db\n",
                 program_name());
     else if (is_db && strncmp(endpoint, "http:", 5) != 0 && strncmp(endpoint, "https:", 6) != 0)
@@ -226,12 +231,15 @@ static int run_view(const struct view_options *options, const char *operand)
     if (is_one && !path && view_is_served(options))
         return serving_run(&options->serving, options->data_path, NULL, NULL);
     if (!is_one || !path) {
-        fprintf(stderr, "%s view: one capture is needed: PATH, -d DIR or -s FILE%s\n",
-                program_name(), path ? "" : "; or serve all profiles with --port 3001");
+        fprintf(stderr, "%s view: one capture is needed: PATH, -d DIR or -s FILE\n",
+                program_name());
         return EXIT_USAGE;
     }
-    if (is_format(options, "db"))
-        return view_database(path, options);
+    if (view_fills_database(options)) {
+        int result = view_database(path, options);
+        if (result != EXIT_DONE || is_format(options, "db"))
+            return result;
+    }
     if (is_format(options, "dataset"))
         return fleet_add(&(struct fleet_options){.dataset = options->file,
                                                  .operands = &path,
@@ -261,6 +269,8 @@ static struct view_options default_options(void)
 static int check_and_run(struct view_options *options, const char *operand)
 {
     options->serving.nki_source_root = options->choice.nki_source_root;
+    if (is_format(options, "parquet") && !options->display_name && !options->file)
+        options->display_name = options->db_bucket;
     int result = check_options(options);
     if (result == EXIT_DONE)
         result = read_lists(options);
@@ -331,7 +341,7 @@ static int view(int count, char **arguments)
         {"db-org", 0, OPTION_TEXT, &options.db_org, "NAME",
          "InfluxDB organization (default: $INFLUX_ORG or kymo)", NULL},
         {"db-bucket", 0, OPTION_TEXT, &options.db_bucket, "NAME",
-         "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo)", NULL},
+         "InfluxDB bucket (default: $INFLUX_BUCKET_NAME or kymo); also names the profile", NULL},
         {"db-timeout", 0, OPTION_NUMBER, &options.db_timeout, "SECONDS",
          "how long to retry an unresponsive server (default: 60)", NULL},
         {"nki-source-root", 0, OPTION_TEXT, &options.choice.nki_source_root, "DIR",

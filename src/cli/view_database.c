@@ -1,5 +1,5 @@
 /*
- * kymo view --output-format db: writes events to InfluxDB.
+ * kymo view: writes events to InfluxDB, instead of making a profile or before that.
  */
 #include "cli/view_options.h"
 
@@ -41,6 +41,13 @@ static bool is_there(const char *path, struct error *err)
     return access(path, R_OK) == 0 || error_in_file(err, path, "cannot open: %s", strerror(errno));
 }
 
+/* --db-bucket alone does not: it names the profile. */
+bool view_fills_database(const struct view_options *options)
+{
+    return is_format(options, "db") ||
+           (is_format(options, "parquet") && (options->db_endpoint || options->db_org));
+}
+
 /* Checks first that the database is writable. */
 int view_database(const char *path, const struct view_options *options)
 {
@@ -72,8 +79,9 @@ int view_database(const char *path, const struct view_options *options)
         print_error(&err);
         return EXIT_FAILED;
     }
-    printf("%llu point%s written to bucket \"%s\" at %s\nProfile \"%s\" is ready to view\n",
-           (unsigned long long)points, points == 1 ? "" : "s", database.bucket, database.endpoint,
-           name);
+    printf("%llu point%s written to bucket \"%s\" at %s\n", (unsigned long long)points,
+           points == 1 ? "" : "s", database.bucket, database.endpoint);
+    if (is_format(options, "db"))
+        printf("Profile \"%s\" is ready to view\n", name);
     return finish_printing();
 }

@@ -27,9 +27,17 @@ static void write_device_view(const struct device_analysis *analysis,
         write_json(analysis, options->session_file, options, pool, out);
 }
 
-void warn_of_losses(const struct device_analysis *analysis, const char *path)
+/* A failure is the first finding. */
+static void warn_of_failure(const struct device_analysis *analysis, const char *path)
+{
+    if (analysis->findings.count > 0 && analysis->findings.items[0].is_failure)
+        log_warn("%s: %s", path, analysis->findings.items[0].text);
+}
+
+void warn_of_problems(const struct device_analysis *analysis, const char *path)
 {
     char text[NTFF_LOSS_SIZE];
+    warn_of_failure(analysis, path);
     if (ntff_is_partial(analysis->profile->ntff))
         log_warn("%s: the profile was cut off; the part before that is shown", path);
     if (analysis->loss.places > 0)
@@ -62,7 +70,7 @@ int view_device_document(const struct view_options *options)
     }
     struct pool *pool = pool_create((unsigned)(options->jobs < 256 ? options->jobs : 256));
     device_analyze(&analysis, profile, options->choice.nki_source_root, pool);
-    warn_of_losses(&analysis, options->session_file);
+    warn_of_problems(&analysis, options->session_file);
     write_device_view(&analysis, options, pool, &out);
     device_analysis_free(&analysis);
     pool_destroy(pool);
@@ -82,8 +90,10 @@ void view_device_summary(const struct device_cores *cores, const struct analysis
     const struct device_analysis **list = mem_zeroed(cores->count, sizeof *list);
     struct device_ranks ranks = {0};
     device_ranks_of(&ranks, cores);
-    for (size_t i = 0; i < cores->count; i++)
+    for (size_t i = 0; i < cores->count; i++) {
         list[i] = cores->items[i].analysis;
+        warn_of_failure(list[i], cores->items[i].ntff_path);
+    }
     bool is_several = cores->count > 1;
     if (is_format(options, "summary-json")) {
         export_device_summary_json(list, cores->count, is_several ? &ranks : NULL, system,

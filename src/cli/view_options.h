@@ -48,6 +48,8 @@ bool view_is_served(const struct view_options *options);
 int view_document(const char *path, const struct view_options *options);
 int view_profile(const char *path, const struct view_options *options);
 int view_database(const char *path, const struct view_options *options);
+/* Whether events are written to InfluxDB: as the output, or beside a profile. */
+bool view_fills_database(const struct view_options *options);
 
 /* Of an NTFF with its NEFF: the summary, or JSON. */
 bool view_is_device_document(const struct view_options *options);

@@ -148,16 +148,16 @@ static bool is_free(const struct view_options *options, struct error *err)
     return is_free;
 }
 
-/* Only profiles in the workspace can be served. */
+/* Only profiles in the workspace can be served. With or without a terminal: a service or a
+ * container has none. */
 bool view_is_served(const struct view_options *options)
 {
-    return is_format(options, "parquet") && !options->ingest_only && !options->file &&
-           serving_is_wanted(&options->serving);
+    return is_format(options, "parquet") && !options->ingest_only && !options->file;
 }
 
 /* A device profile that was made: its row in DeviceProfileList, and the ranks of its job. */
 struct made_device {
-    struct device_profile_entry entry; /* the caller frees instance */
+    struct device_profile_entry entry; /* the caller frees instance and model */
     uint32_t rank_count;
 };
 
@@ -166,10 +166,13 @@ static void describe_device(const struct session *session, struct made_device *p
     const struct device_cores *cores = import_device_cores(session->source);
     const struct device_profile *profile = cores->items[0].profile;
     const struct ntff_header *header = ntff_header(profile->ntff);
+    const char *model = device_neff(profile)->name;
     part->entry.instance = mem_copy_text(header->instance_id, strlen(header->instance_id));
+    part->entry.model = mem_copy_text(model, strlen(model));
     part->entry.process = header->process_id;
     part->entry.core = (int64_t)header->device_index * profile->hardware->cores_per_chip +
                        (int64_t)header->core_index;
+    part->entry.logical_core = header->logical_core;
     part->rank_count = header->rank_count;
 }
 
@@ -263,6 +266,7 @@ static bool make_devices(const char *path, const struct view_options *options,
             const char *name = target.name[0] ? target.name : target.place;
             part.entry.name = keep(parts, mem_copy_text(name, strlen(name)));
             part.entry.instance = keep(parts, (char *)part.entry.instance);
+            part.entry.model = keep(parts, (char *)part.entry.model);
             *array_push(&parts->entries) = part.entry;
             parts->has_ranks |= part.rank_count > 1;
         }
@@ -314,6 +318,7 @@ static int view_parts(const char *path, const struct view_options *options,
         whole.choice.part = has_system ? CAPTURE_SYSTEM : CAPTURE_DEVICES;
         whole.device_profiles = has_system ? parts.entries.items : NULL;
         whole.device_profile_count = has_system ? parts.entries.count : 0;
+        whole.serving.is_collective = !has_system;
         if (!has_ranks || make_ranks(path, options, &parts))
             result = view_whole(path, &whole);
     }

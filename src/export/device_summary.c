@@ -106,6 +106,8 @@ static void visit_fields(const struct device_analysis *analysis, const char *ver
     put_text(fields, "runtime_version", NULL); /* not in NTFF files */
     put_text(fields, "profiler_version", version);
     put_integer(fields, "execution_count", analysis->sums.executions);
+    put_integer(fields, "failed_execution_count", analysis->gathered.failed.count);
+    put_integer(fields, "error_count", (int64_t)analysis->sums.errors);
     for (size_t i = 0; device_metric_at(i); i++) {
         const struct device_metric *metric = device_metric_at(i);
         if (metric->is_integer)
@@ -416,7 +418,7 @@ void export_device_findings(const struct device_analysis *analysis, struct outpu
         if (finding->cost_ps > 0)
             output_format(out, "Up to **%s** can be gained, %.1f %% of the time. ",
                           format_ps((double)finding->cost_ps, gain), 100 * finding->share);
-        else
+        else if (!finding->is_failure)
             output_text(out, "No gain by itself: not on the critical path. ");
         put_printable(out, text_of(finding->text));
         output_format(out, "\n\n**To try:** %s\n\n", finding->advice);

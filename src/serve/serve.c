@@ -76,7 +76,7 @@ static void print_url(const struct server *server, const struct listener *listen
     } else if (options->profile && options->has_ui) {
         output_text(&line, "View profile at ");
         put_url(&line, options, listeners[0].port);
-        output_text(&line, "profile/");
+        output_text(&line, options->is_collective ? "profile_cc/" : "profile/");
         put_encoded(&line, options->profile);
     } else if (options->has_ui && options->is_dataset) {
         output_text(&line, "View the runs at ");

@@ -29,6 +29,7 @@ struct serve_options {
     const char *log_directory;   /* its runs are listed and processed on request; or NULL */
     bool is_dataset;             /* the log directory is a dataset of many ranks */
     const char *profile;         /* profile to open; NULL for the list */
+    bool is_collective;          /* it is one of several ranks, whose address is /profile_cc/ */
     const char *host;            /* NULL for 127.0.0.1 */
     const char *token;           /* NULL: none on loopback, a random one on other addresses */
     const char *source_root;     /* directory of source files named in stack frames; or NULL */

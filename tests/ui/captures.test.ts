@@ -134,6 +134,6 @@ test('a server that may not connect to others has no such button', async () => {
   await page.goto(`${server.url}/?token=${'a'.repeat(16)}`)
   await page.waitForSelector('tbody a.name')
   await page.waitForLoadState('networkidle')
-  expect(await page.getByRole('button', { name: 'Upload', exact: true }).count()).toBe(1)
+  expect(await page.getByRole('button', { name: 'Upload Profile', exact: true }).count()).toBe(1)
   expect(await page.getByRole('button', { name: 'Capture', exact: true }).count()).toBe(0)
 })

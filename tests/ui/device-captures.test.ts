@@ -119,7 +119,8 @@ test('the system profile of nccom-test lists a device profile of each rank', asy
   const [[id, name]] = (await ask(server, 'gather', `SELECT e.id, device_profile_name FROM SystemProfileEvents e
     JOIN DeviceProfileList d ON d.process_id = e.process_id AND d.nc_id = e.nc_idx WHERE e.name = 'nc_exec_running' ORDER BY e.id DESC LIMIT 1`)) as [[number, string]]
   await page.goto(`${server.url}/profile/gather?event=s${id}`)
-  await page.getByRole('button', { name: 'Open device profile', exact: true }).click()
-  await page.waitForURL((url) => url.pathname === `/profile/${name}`)
-  await complete(page)
+  const [tab] = await Promise.all([page.waitForEvent('popup'), page.getByRole('button', { name: 'Open device profile', exact: true }).click()])
+  await tab.waitForURL((url) => url.pathname === `/profile/${name}`)
+  await complete(tab)
+  await tab.close()
 })

@@ -45,8 +45,8 @@ afterEach(() => expect(page.consoleErrors).toEqual([]))
 
 async function upload(button: string, paths: string | string[], name: string): Promise<void> {
   await page.goto(server.url)
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  const dialog = page.getByRole('dialog', { name: 'Upload a profile' })
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Upload Profile' })
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog.getByRole('button', { name: button }).click()])
   await chooser.setFiles(paths)
   await dialog.getByRole('textbox', { name: 'Profile name' }).fill(name)
@@ -62,7 +62,7 @@ const boxes = (title: string) => page.locator(`[data-testid="timeline-box"][data
 const lanes = () => page.locator('.names .row').evaluateAll((rows) => rows.map((row) => row.querySelector('.label')?.textContent?.trim() ?? ''))
 
 test('a NEFF and its NTFF: a warning is a box around the loads, and tells why', async () => {
-  await upload('Choose files…', [join(folder, 'model.neff'), join(folder, 'profile.ntff')], 'one')
+  await upload('Individual Files', [join(folder, 'model.neff'), join(folder, 'profile.ntff')], 'one')
   await page.getByRole('button', { name: 'Minimal' }).click()
   const title = 'Tensor loaded more than twice'
   await boxes(title).waitFor()
@@ -77,7 +77,7 @@ test('a NEFF and its NTFF: a warning is a box around the loads, and tells why', 
 })
 
 test('a NEFF, its NTFF and an archive of source files: the lines of instructions are shown', async () => {
-  await upload('Choose files…', ['step.neff', 'step.ntff', 'model.tar.gz'].map((name) => join(folder, name)), 'sources')
+  await upload('Individual Files', ['step.neff', 'step.ntff', 'model.tar.gz'].map((name) => join(folder, name)), 'sources')
   const stored = (await ask(server, 'sources', 'SELECT name, kind FROM SourceFile ORDER BY name')) as [string, string][]
   expect(stored.map(([name]) => name.split('/').slice(-2).join('/'))).toEqual(['kernels/softmax.py', 'model/train.py'])
   const file = stored[1]![0]
@@ -94,15 +94,15 @@ test('an archive that is cut off is refused in the dialog', async () => {
   const damaged = join(folder, 'damaged.tar.gz')
   writeFileSync(damaged, readFileSync(join(folder, 'model.tar.gz')).subarray(0, 300))
   await page.goto(server.url)
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  const dialog = page.getByRole('dialog', { name: 'Upload a profile' })
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog.getByRole('button', { name: 'Choose files…' }).click()])
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Upload Profile' })
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), dialog.getByRole('button', { name: 'Individual Files' }).click()])
   await chooser.setFiles([join(folder, 'step.neff'), damaged])
   await dialog.getByRole('alert').filter({ hasText: 'damaged.tar.gz: ' }).waitFor()
 })
 
 test('a directory of ranks: tabs, a box around each collective, and collectives across ranks', async () => {
-  await upload('Choose a folder…', join(folder, 'ranks'), 'ranks')
+  await upload('Directory Upload', join(folder, 'ranks'), 'ranks')
   const tabs = page.getByRole('tablist', { name: 'Ranks' }).getByRole('tab')
   await expect.poll(() => tabs.allTextContents()).toEqual(['All ranks', ...Array.from({ length: RANKS }, (_, rank) => `Rank ${rank}`)])
   const engines = async () => (await lanes()).filter((label) => label === 'Vector').length

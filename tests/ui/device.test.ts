@@ -216,7 +216,8 @@ test('an execution of the system profile opens its device profile', async () => 
   const [[id]] = (await ask(server, SYSTEM, "SELECT id FROM SystemProfileEvents WHERE name = 'nc_exec_running'")) as [[number]]
   await page.goto(`${server.url}/profile/${SYSTEM}?event=s${id}`)
   await page.getByRole('region', { name: 'Summary' }).getByTitle(`Open device profile ${DEVICE}`).waitFor()
-  await page.getByRole('button', { name: 'Open device profile', exact: true }).click()
-  await expect.poll(() => new URL(page.url()).pathname).toBe(`/profile/${DEVICE}`)
-  await complete(page)
+  const [tab] = await Promise.all([page.waitForEvent('popup'), page.getByRole('button', { name: 'Open device profile', exact: true }).click()])
+  await expect.poll(() => new URL(tab.url()).pathname).toBe(`/profile/${DEVICE}`)
+  await complete(tab)
+  await tab.close()
 })

@@ -69,9 +69,9 @@ test('a row shows the profile as the server reports it', async () => {
 
 test('a click on a column header sorts, a second click reverses the order', async () => {
   await openList()
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   expect(await names()).toEqual(['cpu', 'matmul', 'neuron'])
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   expect(await names()).toEqual(['neuron', 'matmul', 'cpu'])
   await page.getByRole('button', { name: 'Events' }).click()
   expect(await names()).toEqual(['matmul', 'neuron', 'cpu'])
@@ -154,7 +154,7 @@ test('several profiles are deleted after typing a word', async () => {
 
 test('keys navigate the list, open, rename and delete', async () => {
   await openList()
-  await page.getByRole('button', { name: 'Name' }).click()
+  await page.getByRole('button', { name: 'Name', exact: true }).click()
   await page.locator('a.name').first().focus()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('F2')
@@ -172,7 +172,7 @@ test('keys navigate the list, open, rename and delete', async () => {
 
 test('a row opens its profile, which is then recently viewed', async () => {
   await openList()
-  await row('cpu').locator('td.source').click()
+  await row('cpu').locator('td.events').click()
   await page.waitForURL('**/profile/cpu*')
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
   await page.goBack()
@@ -292,7 +292,7 @@ test('an empty workspace explains how to get a first profile', async () => {
   expect(await page.getByRole('main').textContent()).toContain('kymo view -d output')
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Upload a profile' }).click()
-  await page.getByRole('dialog', { name: 'Upload a profile' }).waitFor()
+  await page.getByRole('dialog', { name: 'Upload Profile' }).waitFor()
 })
 
 test('runs of a log directory are processed on demand, or by opening them', async () => {

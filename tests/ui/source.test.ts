@@ -97,7 +97,7 @@ describe('with a source folder', () => {
     await files.filter({ hasText: 'update.py' }).click()
     expect(await files.filter({ hasText: 'update.py' }).innerText()).toContain(total.toPrecision(3))
     await page.waitForURL((url) => url.searchParams.get('file') === file)
-    await page.getByText('not found below --framework-source-root').waitFor()
+    await page.getByText(/not found: looked for the longest ending of this path, at least \S+, below --framework-source-root/).waitFor()
     await page.getByText('kymo view --framework-source-root FOLDER').waitFor()
     await page.getByRole('button', { name: /^Show events of line/ }).first().click() // lines are known without the text
     await page.waitForURL((url) => url.searchParams.has('event'))

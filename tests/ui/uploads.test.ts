@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 
 const row = (name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
-const dialog = () => page.getByRole('dialog', { name: 'Upload a profile' })
+const dialog = () => page.getByRole('dialog', { name: 'Upload Profile' })
 const nameField = () => dialog().getByRole('textbox', { name: 'Profile name' })
 const send = () => dialog().getByRole('button', { name: 'Upload', exact: true })
 const entry = async (name: string) => (await (await fetch(`${server.url}/api/v1/profiles/${name}`)).json()) as Profile
@@ -48,7 +48,7 @@ const uploads = async () => ((await (await fetch(`${server.url}/api/v1/uploads`)
 
 async function openDialog(allow?: RegExp) {
   page = await openPage(browser, server.url, { allow })
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
   await dialog().waitFor()
 }
 
@@ -87,7 +87,7 @@ test.each([
 ])('%s: picked, its kind told, named after the file, uploaded, processed', async (path, name, kind, format) => {
   await openDialog()
   expect(await send().isDisabled()).toBe(true)
-  await choose('Choose files…', join(DATA, path))
+  await choose('Individual Files', join(DATA, path))
   await dialog().getByText(`Recognized: ${kind}`, { exact: true }).waitFor()
   expect(await nameField().inputValue()).toBe(name)
   await send().click()
@@ -116,7 +116,7 @@ test('a name is required; an edited one is kept; Zstandard is taken', async () =
   writeFileSync(compressed, zstdFrame(readFileSync(join(DATA, CAPTURES.matmul))))
   await openDialog()
   await nameField().fill('mine')
-  await choose('Choose files…', compressed)
+  await choose('Individual Files', compressed)
   await dialog().getByText(/^Recognized: XPlane .*, zstd$/).waitFor()
   expect(await nameField().inputValue()).toBe('mine')
   await nameField().fill(' ')
@@ -128,7 +128,7 @@ test('a name is required; an edited one is kept; Zstandard is taken', async () =
 
 test('a directory: hidden files are skipped and listed', async () => {
   await openDialog()
-  await choose('Choose a folder…', makeSession())
+  await choose('Directory Upload', makeSession())
   await dialog().getByText('1 file skipped').click()
   expect(await dialog().textContent()).toContain('hidden files are not uploaded')
   expect(await nameField().inputValue()).toBe('session')
@@ -142,7 +142,7 @@ test('a recording directory', async () => {
   const made = spawnSync(process.env.KYMO ?? join(ROOT, 'bin/kymo'), ['inspect', '-o', recorded, join(ROOT, 'bin/examples/training'), '20'])
   expect(made.status).toBe(0)
   await openDialog()
-  await choose('Choose a folder…', recorded)
+  await choose('Directory Upload', recorded)
   await send().click()
   await expectReady('recorded')
   expect((await entry('recorded')).format).toBe('kymo-session')
@@ -172,18 +172,18 @@ test('a dropped folder', async () => {
 
 test('an existing name is rejected, and replaced when forced', async () => {
   await openDialog(CONFLICT)
-  await choose('Choose files…', join(DATA, CAPTURES.matmul))
+  await choose('Individual Files', join(DATA, CAPTURES.matmul))
   await nameField().fill('same')
   await send().click()
   await expectReady('same')
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await choose('Choose files…', join(DATA, CAPTURES.cpu))
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
+  await choose('Individual Files', join(DATA, CAPTURES.cpu))
   await nameField().fill('same')
   await send().click()
   await dialog().getByRole('alert').filter({ hasText: "profile 'same' already exists" }).waitFor()
   expect(await nameField().getAttribute('aria-invalid')).toBe('true')
   await expectAccessible(page)
-  await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
+  await dialog().getByRole('checkbox', { name: /Force Upload/ }).check()
   await dialog().getByRole('button', { name: 'Retry' }).click()
   await dialog().waitFor({ state: 'detached' })
   await row('same').getByText('PyTorch (Kineto)').waitFor({ timeout: SLOW })
@@ -191,7 +191,7 @@ test('an existing name is rejected, and replaced when forced', async () => {
 
 test('an unreadable file fails with the reason, in the list and on its page; it can be processed again', async () => {
   await openDialog(CONFLICT)
-  await choose('Choose files…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await choose('Individual Files', join(DATA, 'xplane/corrupted.xplane.pb'))
   await send().click()
   await dialog().waitFor({ state: 'detached' })
   await row('corrupted').getByRole('button', { name: 'Failed' }).click({ timeout: SLOW })
@@ -216,7 +216,7 @@ test('NEFF and NTFF files are uploaded with sources; the result is shown', async
   writeFileSync(join(folder, 'profile.ntff'), 'ntff')
   writeFileSync(join(folder, 'train.py'), 'print()')
   await openDialog()
-  await choose('Choose files…', [join(folder, 'model.neff'), join(folder, 'profile.ntff')])
+  await choose('Individual Files', [join(folder, 'model.neff'), join(folder, 'profile.ntff')])
   await choose('Add source files…', join(folder, 'train.py'))
   const files = dialog().getByRole('list', { name: 'Files' })
   expect(await files.getByRole('listitem').count()).toBe(3)
@@ -236,7 +236,7 @@ test('a file over the upload limit is rejected, and nothing is kept', async () =
   writeFileSync(large, '')
   truncateSync(large, 2 ** 30 + 1)
   await openDialog(GONE)
-  await choose('Choose files…', large)
+  await choose('Individual Files', large)
   await send().click()
   const problem = dialog().getByRole('alert').filter({ hasText: /bytes at most|--upload-limit/ })
   await problem.waitFor({ timeout: SLOW })
@@ -251,8 +251,8 @@ test('a long upload shows progress and can be canceled', async () => {
   page = await openPage(browser, server.url)
   const session = await page.context().newCDPSession(page)
   await session.send('Network.emulateNetworkConditions', { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 2e6 })
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await choose('Choose files…', large)
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
+  await choose('Individual Files', large)
   await send().click()
   await dialog().getByText(/ of 537 MB · .*\/s/).waitFor()
   await dialog().getByRole('progressbar', { name: 'Upload progress' }).waitFor()
@@ -276,7 +276,7 @@ function writeLargeTrace(): string {
 
 test('processing resumes after a restart of the server, and the page reconnects', async () => {
   await openDialog(GONE)
-  await choose('Choose files…', writeLargeTrace())
+  await choose('Individual Files', writeLargeTrace())
   await send().click()
   await dialog().waitFor({ state: 'detached', timeout: SLOW })
   await row('large').waitFor()
@@ -291,7 +291,7 @@ test('processing resumes after a restart of the server, and the page reconnects'
 
 test('the page of an unfinished profile shows progress, and opens it when it is ready', async () => {
   await openDialog()
-  await choose('Choose files…', join(DATA, CAPTURES.matmul))
+  await choose('Individual Files', join(DATA, CAPTURES.matmul))
   await nameField().fill('slow')
   await send().click()
   await expectReady('slow')
@@ -315,14 +315,14 @@ test('the page of an unfinished profile shows progress, and opens it when it is 
 
 test('a profile stays when its replacement cannot be read, and shows the reason', async () => {
   await openDialog()
-  await choose('Choose files…', join(DATA, CAPTURES.matmul))
+  await choose('Individual Files', join(DATA, CAPTURES.matmul))
   await nameField().fill('kept')
   await send().click()
   await expectReady('kept')
-  await page.getByRole('button', { name: 'Upload', exact: true }).click()
-  await choose('Choose files…', join(DATA, 'xplane/corrupted.xplane.pb'))
+  await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
+  await choose('Individual Files', join(DATA, 'xplane/corrupted.xplane.pb'))
   await nameField().fill('kept')
-  await dialog().getByRole('checkbox', { name: /Force upload/ }).check()
+  await dialog().getByRole('checkbox', { name: /Force Upload/ }).check()
   await send().click()
   await dialog().waitFor({ state: 'detached' })
   await row('kept').getByRole('button', { name: 'Ready, update failed' }).click({ timeout: SLOW })

@@ -206,6 +206,7 @@ enum device_item_kind {
     ITEM_TRANSFER,
     ITEM_BLOCK,
     ITEM_COLLECTIVE,
+    ITEM_ERROR, /* only in evidence: has no length and waits for nothing */
 };
 struct device_item {
     uint8_t kind;   /* enum device_item_kind */
@@ -288,8 +289,22 @@ static inline struct device_item device_item_of(const struct evidence *evidence)
                                 .index = evidence->item.index};
 }
 
+struct device_error {
+    int64_t time_ps;
+    uint8_t kind; /* enum error_kind */
+    uint8_t unit;
+    uint32_t at, detail; /* see ntff.h */
+};
+
 /* What rules look at besides the sums: gathered from the executions. */
 struct device_gathered {
+    struct { /* executions that ended with a status or notified errors */
+        uint32_t count;
+        struct ntff_execution info; /* of the first, if it has one */
+        bool has_info, has_error;
+        struct device_error error; /* its first */
+        struct evidence evidence;
+    } failed;
     int64_t throttle_lost_ps; /* what matmuls took longer because of throttling */
     struct evidence throttle;
     uint64_t small_packets, small_bytes;

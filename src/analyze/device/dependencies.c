@@ -236,6 +236,8 @@ uint32_t device_item_part(const struct device_execution *execution, struct devic
         return execution->blocks.items[item.index].block;
     case ITEM_COLLECTIVE:
         return execution->collectives.items[item.index].collective;
+    case ITEM_ERROR:
+        return execution->errors.items[item.index].kind;
     default:
         return NO_INDEX;
     }
@@ -276,6 +278,8 @@ size_t device_item_text(const struct core_program *program, struct device_item i
         length =
             snprintf(text, size, "%s",
                      device_collective_name((enum collective_kind)program->collectives[part].kind));
+    } else if (item.kind == ITEM_ERROR) {
+        length = snprintf(text, size, "%s", device_error_name((enum error_kind)part));
     } else if (size > 0) {
         text[0] = '\0';
     }

@@ -153,13 +153,6 @@ struct device_update {
     uint32_t collective;  /* index in collectives */
 };
 
-struct device_error {
-    int64_t time_ps;
-    uint8_t kind; /* enum error_kind */
-    uint8_t unit;
-    uint32_t at, detail; /* see ntff.h */
-};
-
 enum { FULL_RATE = 1024 };
 struct device_throttle {
     int64_t start_ps, end_ps;
@@ -209,8 +202,12 @@ enum dma_queue_type device_queue_type(const struct core_program *program, uint32
 /* Fills block_facts and hbm_accesses from the descriptors' facts; again after they have changed. */
 void device_find_block_facts(struct device_profile *profile);
 
-const char *device_step_name(enum collective_step step);       /* "DMA_ADVANCE" */
-const char *device_error_name(enum error_kind kind);           /* "EMBD OOB" */
+const char *device_step_name(enum collective_step step); /* "DMA_ADVANCE" */
+const char *device_error_name(enum error_kind kind);     /* "EMBD OOB" */
+/* "DMA descriptor 1: an index is out of the bounds of variable t" */
+enum { DEVICE_ERROR_SIZE = 256 };
+char *device_error_text(const struct core_program *program, const struct device_error *error,
+                        char text[static DEVICE_ERROR_SIZE]);
 const char *device_throttle_name(enum throttle_kind kind);     /* "activity_0" */
 const char *device_queue_type_name(enum dma_queue_type type);  /* "software_dynamic" */
 const char *device_collective_name(enum collective_kind kind); /* "AllReduce" */

@@ -7,6 +7,7 @@
 #include "base/percentile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define SMALL_DMA_TEXT THRESHOLD_TEXT(SMALL_DMA_BYTES)
 
@@ -34,6 +35,40 @@ static void show(struct finding *finding, const struct evidence *evidence, const
     struct evidence labeled = *evidence;
     labeled.label = label;
     finding_show(finding, &labeled);
+}
+
+/* Costs nothing: the program did not do its work, and what its times say is in doubt. */
+static void find_failures(struct device_analysis *analysis)
+{
+    char status[64] = "an error", what[DEVICE_ERROR_SIZE] = "";
+    const struct ntff_execution *info = &analysis->gathered.failed.info;
+    uint32_t count = analysis->gathered.failed.count;
+    if (count == 0)
+        return;
+    if (analysis->gathered.failed.has_info && info->status != 0)
+        snprintf(status, sizeof status, "%s (status %" PRIu32 ")", ntff_status_name(info->status),
+                 info->status);
+    const struct device_error *error = &analysis->gathered.failed.error;
+    bool has_error = analysis->gathered.failed.has_error;
+    struct finding *finding = add(analysis, RULE_FAILED_EXECUTION, 0);
+    finding->is_failure = true;
+    finding->text = finding_text(
+        analysis,
+        "%" PRIu32 " of %" PRIu32 " executions failed; execution %" PRIu32
+        " ended with %s%s%s%s%s. Its results are wrong or missing, and its timings may not be "
+        "representative.",
+        count, analysis->sums.executions,
+        analysis->gathered.failed.has_info ? info->index
+                                           : analysis->gathered.failed.evidence.item.execution + 1,
+        status, has_error ? ": " : "",
+        has_error ? device_error_name((enum error_kind)error->kind) : "", has_error ? ", " : "",
+        has_error ? device_error_text(analysis->profile->program, error, what) : "");
+    finding->advice =
+        "Fix the program first: the timeline marks the error in the row Custom Notification, "
+        "above what ran at that time.";
+    finding->sql = "SELECT timestamp, description, metadata, rank FROM Error ORDER BY timestamp";
+    show(finding, &analysis->gathered.failed.evidence,
+         has_error ? "the first error" : "the execution");
 }
 
 /* DMA on the critical path, and the latencies around it. */

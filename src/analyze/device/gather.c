@@ -132,6 +132,25 @@ static void gather_collectives(struct device_analysis *analysis, uint32_t number
     }
 }
 
+/* Of the first that failed; the others are counted. */
+static void gather_failure(struct device_analysis *analysis, uint32_t number,
+                           const struct device_execution *execution)
+{
+    bool has_error = execution->errors.count > 0;
+    if (!has_error && !(execution->has_info && execution->info.status != 0))
+        return;
+    if (analysis->gathered.failed.count++ > 0)
+        return;
+    analysis->gathered.failed.info = execution->info;
+    analysis->gathered.failed.has_info = execution->has_info;
+    analysis->gathered.failed.has_error = has_error;
+    if (has_error)
+        analysis->gathered.failed.error = execution->errors.items[0];
+    struct device_item item = {.kind = has_error ? ITEM_ERROR : ITEM_NONE};
+    keep(&analysis->gathered.failed.evidence, number, execution, item, execution->start_ps,
+         execution->end_ps);
+}
+
 static void gather_path(struct device_analysis *analysis, uint32_t number,
                         const struct device_execution *execution, const struct device_path *path)
 {
@@ -156,4 +175,5 @@ void findings_gather(struct device_analysis *analysis, const struct device_execu
     gather_instructions(analysis, number, execution);
     gather_collectives(analysis, number, execution);
     gather_path(analysis, number, execution, path);
+    gather_failure(analysis, number, execution);
 }

@@ -3,6 +3,9 @@
  */
 #include "analyze/device/device.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #define NAME_OF(names, number)                                                                     \
     ((size_t)(number) < sizeof(names) / sizeof *(names) ? (names)[number] : "unknown")
 
@@ -32,6 +35,41 @@ const char *device_error_name(enum error_kind kind)
     static const char *const names[] = {"EMBD OOB", "DMAI OOB", "NaN",
                                         "Infinity", "Timeout",  "Collective"};
     return NAME_OF(names, kind);
+}
+
+/* Numbers come from the file, hence the checks. */
+char *device_error_text(const struct core_program *program, const struct device_error *error,
+                        char text[static DEVICE_ERROR_SIZE])
+{
+    const char *variable =
+        error->detail < program->variable_count ? program->variables[error->detail].name : "?";
+    const char *engine =
+        error->unit < ENGINE_COUNT ? hardware_engine_name((enum engine)error->unit) : "?";
+    switch ((enum error_kind)error->kind) {
+    case ERROR_EMBD_OOB:
+    case ERROR_DMAI_OOB:
+        snprintf(text, DEVICE_ERROR_SIZE,
+                 "DMA descriptor %" PRIu32 ": %s is out of the bounds of variable %s", error->at,
+                 error->kind == ERROR_EMBD_OOB ? "an index" : "an offset register", variable);
+        return text;
+    case ERROR_NAN:
+    case ERROR_INFINITY:
+        snprintf(text, DEVICE_ERROR_SIZE, "%s is written to output %s",
+                 error->kind == ERROR_NAN ? "NaN" : "infinity", variable);
+        return text;
+    case ERROR_TIMEOUT:
+        snprintf(text, DEVICE_ERROR_SIZE, "%s instruction %" PRIu32 " does not end", engine,
+                 error->at);
+        return text;
+    case ERROR_COLLECTIVE:
+        snprintf(text, DEVICE_ERROR_SIZE,
+                 "collective %" PRIu32 " at %s instruction %" PRIu32 ": ranks of it are missing",
+                 error->detail, engine, error->at);
+        return text;
+    }
+    snprintf(text, DEVICE_ERROR_SIZE, "unit %u, at %" PRIu32 ", detail %" PRIu32, error->unit,
+             error->at, error->detail);
+    return text;
 }
 
 const char *device_throttle_name(enum throttle_kind kind)

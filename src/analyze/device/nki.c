@@ -12,19 +12,20 @@ static bool is_inside(const char *file, const char *directory)
     return strncmp(file, directory, size) == 0 && (file[size] == '/' || file[size] == '\0');
 }
 
-static bool is_nki(const char *file, const char *root)
+static bool is_nki(const char *file, const char *directory, struct source_root *root)
 {
-    if (is_inside(file, root))
+    if (is_inside(file, directory))
         return true;
     char *found = source_file_find(root, file);
     mem_free(found);
     return found != NULL;
 }
 
-bool *device_nki_origins(const struct core_program *program, const char *root)
+bool *device_nki_origins(const struct core_program *program, const char *directory)
 {
-    if (!root)
+    if (!directory)
         return NULL;
+    struct source_root *root = source_root_open(directory);
     bool *origins = mem_zeroed(program->origin_count, sizeof *origins);
     ARRAY(bool) known = {0}; /* by file */
     struct intern files;
@@ -34,9 +35,10 @@ bool *device_nki_origins(const struct core_program *program, const char *root)
         const char *file = program->origins[i].file;
         uint32_t id = intern_add(&files, text_of(file));
         if (id == known.count)
-            *array_push(&known) = is_nki(file, root);
+            *array_push(&known) = is_nki(file, directory, root);
         origins[i] = known.items[id];
     }
+    source_root_close(root);
     intern_free(&files);
     array_free(&known);
     return origins;

@@ -68,6 +68,8 @@ bool findings_have(const struct findings *findings, enum finding_rule rule)
 
 bool finding_costs_more(const struct finding *a, const struct finding *b)
 {
+    if (a->is_failure != b->is_failure)
+        return a->is_failure;
     return a->cost_ps > b->cost_ps;
 }
 

@@ -47,6 +47,7 @@ struct finding {
     const char *text;  /* a sentence with its figures */
     const char *advice;
     const char *sql;      /* a query that lists what it is about */
+    bool is_failure;      /* the program did not do its work: comes first, at whatever cost */
     int64_t cost_ps;      /* per device; of a device profile, an upper bound of the gain */
     double share;         /* the same as a share of share_of */
     const char *share_of; /* "the steps" */

@@ -45,8 +45,10 @@ static void add_messages(struct catalog *catalog, uint32_t host, const struct de
         const struct device_execution *execution = &core->executions[i];
         unpaired += execution->unpaired;
         if (execution->has_info && execution->info.status != 0)
-            import_message(catalog, host, true, "execution %" PRIu32 " ended with status %" PRIu32,
-                           execution->info.index, execution->info.status);
+            import_message(catalog, host, true,
+                           "execution %" PRIu32 " failed: %s (status %" PRIu32 ")",
+                           execution->info.index, ntff_status_name(execution->info.status),
+                           execution->info.status);
     }
     if (unpaired > 0)
         import_message(catalog, host, false,

@@ -72,6 +72,9 @@ struct ntff_execution {
     uint32_t status;                 /* NRT_STATUS */
 };
 
+/* "NRT_EXEC_OOB"; "NRT_UNKNOWN" for a number that is none. */
+const char *ntff_status_name(uint32_t status);
+
 struct ntff_neff {
     uint8_t uuid[16];
     char name[257];

@@ -326,7 +326,8 @@ static void add_related_rows(struct event_details *details, struct related_ids *
 {
     static const enum table_number sides[] = {TABLE_KERNELS,     TABLE_COPIES,   TABLE_COLLECTIVES,
                                               TABLE_ALLOCATIONS, TABLE_COUNTERS, TABLE_INSTRUCTION,
-                                              TABLE_TRANSFER,    TABLE_PACKET,   TABLE_CC_OP};
+                                              TABLE_TRANSFER,    TABLE_PACKET,   TABLE_CC_OP,
+                                              TABLE_DEVICE_ERROR};
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)details->id);
     for (size_t i = 0; !is_run(details) && i < sizeof sides / sizeof *sides; i++)

@@ -67,11 +67,21 @@ static char *find_content(const struct serve_options *options, const char *file,
     const char *const roots[] = {options->source_root, options->nki_source_root};
     char *content = NULL;
     for (size_t i = 0; i < sizeof roots / sizeof *roots && !content; i++) {
-        char *path = roots[i] ? source_file_find(roots[i], file) : NULL;
+        struct source_root *root = source_root_open(roots[i]);
+        char *path = source_file_find(root, file);
         content = path ? file_content(path, SOURCE_FILE_MAX_BYTES, size) : NULL;
         mem_free(path);
+        source_root_close(root);
     }
     return content;
+}
+
+static void put_missing(struct reply *reply, const char *file, const char *where)
+{
+    const char *last = strrchr(file, '/');
+    reply_error(reply, MHD_HTTP_NOT_FOUND,
+                "%s not found: looked for the longest ending of this path, at least %s, %s", file,
+                last ? last + 1 : file, where);
 }
 
 static void put_source(struct request *request, struct reply *reply, const char *file)
@@ -82,11 +92,12 @@ static void put_source(struct request *request, struct reply *reply, const char 
         reply->type = "text/plain; charset=utf-8";
         output_write(&reply->body, content, size);
     } else {
-        reply_error(reply, MHD_HTTP_NOT_FOUND, "%s not found below --framework-source-root", file);
+        put_missing(reply, file, "below --framework-source-root and --nki-source-root");
     }
     mem_free(content);
 }
 
+/* A file stored with the profile comes first: what lies below the roots may have changed since. */
 void get_source(struct request *request, struct reply *reply)
 {
     const char *file = request_argument(request, "file");
@@ -102,9 +113,14 @@ void get_source(struct request *request, struct reply *reply)
         profile_query_end(&query);
         if (is_found)
             put_source(request, reply, file);
+        else if (!is_stored && ok && has_root)
+            reply_error(reply, MHD_HTTP_NOT_FOUND, "the profile does not mention this file");
         else if (!is_stored && ok)
-            reply_error(reply, MHD_HTTP_NOT_FOUND, "%s",
-                        has_root ? "the profile does not mention this file"
-                                 : "the server was started without --framework-source-root");
+            put_missing(reply, file,
+                        has_table(opened, table_schemas[TABLE_SOURCE_FILES].name)
+                            ? "among the source files given with the profile; the server was "
+                              "started without --framework-source-root"
+                            : "but no source files were given with the profile, and the server "
+                              "was started without --framework-source-root");
     }
 }

@@ -95,19 +95,23 @@ void put_dependencies(struct filler *filler, const struct device_at *at)
 /* --- Errors, throttling --- */
 void put_errors(struct filler *filler, const struct device_at *at)
 {
+    char text[DEVICE_ERROR_SIZE];
+    uint32_t lane = device_lane_of(at->core, DEVICE_LANE_ERRORS, 0, 0);
+    int64_t first_id = at->execution->errors.count > 0 ? device_first_id(at, lane) : 0;
     for (size_t i = 0; i < at->execution->errors.count && fill_continue(filler); i++) {
         const struct device_error *error = &at->execution->errors.items[i];
         fill_word(filler, DEVICE_ERROR_DESCRIPTION,
                   text_of(device_error_name((enum error_kind)error->kind)));
         fill_int(filler, DEVICE_ERROR_ERROR_TYPE_ID, error->kind);
-        fill_format(filler, DEVICE_ERROR_METADATA, "unit=%u at=%" PRIu32 " detail=%" PRIu32,
-                    error->unit, error->at, error->detail);
+        fill_format(filler, DEVICE_ERROR_METADATA, "%s",
+                    device_error_text(at->program, error, text));
         fill_format(filler, DEVICE_ERROR_METADATA_HEX, "%02x%08" PRIx32 "%08" PRIx32, error->unit,
                     error->at, error->detail);
         fill_int(filler, DEVICE_ERROR_PCORE_IDX, at->physical_core);
         fill_int(filler, DEVICE_ERROR_TIMESTAMP, whole_ns(error->time_ps));
-        fill_word(filler, DEVICE_ERROR_TYPE, TEXT("Errors"));
+        fill_word(filler, DEVICE_ERROR_TYPE, TEXT("Custom Notification"));
         fill_int(filler, DEVICE_ERROR_RANK, at->rank);
+        fill_int(filler, DEVICE_ERROR_ID, first_id + (int64_t)i);
     }
 }
 
@@ -260,6 +264,8 @@ bool make_device_profiles(struct profile_maker *maker, struct error *err)
         fill_int(&filler, DEVICE_PROFILE_NC_ID, entry->core);
         fill_null(&filler, DEVICE_PROFILE_SESSION_ID);
         fill_null(&filler, DEVICE_PROFILE_MODEL_ID);
+        fill_word(&filler, DEVICE_PROFILE_MODEL_NAME, text_of(entry->model));
+        fill_int(&filler, DEVICE_PROFILE_LNC_IDX, entry->logical_core);
     }
     return fill_end(&filler);
 }

@@ -14,6 +14,7 @@ static uint32_t unit_of(const struct device_names *names, struct device_item ite
         return names->dma;
     case ITEM_COLLECTIVE:
         return names->collectives;
+    case ITEM_ERROR:
     case ITEM_NONE:
         break;
     }

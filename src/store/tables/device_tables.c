@@ -281,6 +281,7 @@ bool device_item_id(const struct device_at *at, struct device_item item, int64_t
         *id = ids->collectives[item.index];
         *table = names->collective_table;
         return true;
+    case ITEM_ERROR:
     case ITEM_NONE:
         break;
     }

@@ -10,8 +10,9 @@ struct device_cores;
 
 /* A row of DeviceProfileList. */
 struct device_profile_entry {
-    const char *name, *instance;
-    int64_t process, core;
+    const char *name, *instance, *model;
+    int64_t process, core; /* the core as its machine numbers them */
+    int64_t logical_core;  /* as its process does */
 };
 
 /* Whose capture it is, for the table Rank of a dataset. */

@@ -282,16 +282,19 @@ const struct field device_error_fields[] = {
     [DEVICE_ERROR_ERROR_TYPE_ID] = {"error_type_id", FIELD_INT32, true, "",
                                     "Number of the kind of error.", "0", NULL},
     [DEVICE_ERROR_METADATA] = {"metadata", FIELD_TEXT, false, "", "Details.",
-                               "unit=1 at=3 detail=17", NULL},
-    [DEVICE_ERROR_METADATA_HEX] = {"metadata_hex", FIELD_TEXT, false, "", "Details as bytes.",
+                               "DMA descriptor 1: an index is out of the bounds of variable t",
+                               NULL},
+    [DEVICE_ERROR_METADATA_HEX] = {"metadata_hex", FIELD_TEXT, false, "",
+                                   "Details as bytes: unit, instruction or descriptor, variable.",
                                    "010000000300000011", NULL},
     [DEVICE_ERROR_PCORE_IDX] = {"pcore_idx", FIELD_INT64, false, "",
                                 "Physical core within a logical core.", "0", NULL},
     [DEVICE_ERROR_TIMESTAMP] = {"timestamp", FIELD_INT64, true, "ns",
                                 "Time, relative to the start of the profile.", "81340", NULL},
-    [DEVICE_ERROR_TYPE] = {"type", FIELD_NAME, true, "", "Kind of notification.", "Errors",
-                           "Custom Notification, Errors, Warnings"},
+    [DEVICE_ERROR_TYPE] = {"type", FIELD_NAME, true, "", "Kind of notification.",
+                           "Custom Notification", "Custom Notification, Errors, Warnings"},
     [DEVICE_ERROR_RANK] = {"rank", FIELD_INT64, true, "", "Rank of the core.", "0", NULL},
+    [DEVICE_ERROR_ID] = {"id", FIELD_INT64, true, "", "Id: SystemProfileEvents.id.", "1024", NULL},
 };
 
 const struct field throttle_fields[] = {
@@ -344,11 +347,16 @@ const struct field device_profile_fields[] = {
     [DEVICE_PROFILE_INSTANCE_ID] = {"instance_id", FIELD_NAME, true, "", "Host.",
                                     "i-0123456789abcdef0", NULL},
     [DEVICE_PROFILE_PROCESS_ID] = {"process_id", FIELD_INT64, true, "", "Process id.", "0", NULL},
-    [DEVICE_PROFILE_NC_ID] = {"nc_id", FIELD_INT64, true, "", "Core.", "0", NULL},
+    [DEVICE_PROFILE_NC_ID] = {"nc_id", FIELD_INT64, true, "", "Core, as the machine numbers them.",
+                              "0", NULL},
     [DEVICE_PROFILE_SESSION_ID] = {"session_id", FIELD_INT64, false, "", "Session of the core.",
                                    "0", NULL},
     [DEVICE_PROFILE_MODEL_ID] = {"model_id", FIELD_INT64, false, "",
                                  "Model, as the runtime numbers it.", "0", NULL},
+    [DEVICE_PROFILE_MODEL_NAME] = {"model_name", FIELD_NAME, true, "",
+                                   "Compiled graph (NEFF) that ran.", "gpt12", NULL},
+    [DEVICE_PROFILE_LNC_IDX] = {"lnc_idx", FIELD_INT64, true, "",
+                                "Logical core, as its process numbers them.", "0", NULL},
 };
 
 const struct field path_fields[] = {

@@ -13,6 +13,7 @@ struct sources {
     struct filler filler;
     struct idmap seen; /* strings of the catalog */
     uint64_t bytes;
+    struct source_root *nki, *framework; /* NULL: not given */
 };
 
 static int64_t count_lines(const struct file *file)
@@ -46,15 +47,12 @@ static void put_file(struct sources *sources, uint32_t name, const char *path, c
 /* A name of the catalog; kernels come first, as they may lie among the framework's files. */
 static void put_name(struct sources *sources, uint32_t name)
 {
-    const struct profile_options *options = sources->filler.maker->options;
     if (name == 0 || idmap_get(&sources->seen, name) != IDMAP_NONE)
         return;
     idmap_put(&sources->seen, name, 0);
     const char *file = catalog_text(sources->filler.catalog, name).data;
-    char *nki = options->nki_source_root ? source_file_find(options->nki_source_root, file) : NULL;
-    char *framework = !nki && options->framework_source_root
-                          ? source_file_find(options->framework_source_root, file)
-                          : NULL;
+    char *nki = source_file_find(sources->nki, file);
+    char *framework = nki ? NULL : source_file_find(sources->framework, file);
     if (nki || framework)
         put_file(sources, name, nki ? nki : framework, nki ? "nki" : "framework");
     mem_free(nki);
@@ -63,9 +61,12 @@ static void put_name(struct sources *sources, uint32_t name)
 
 bool make_source_files(struct profile_maker *maker, struct error *err)
 {
-    if (!maker->options->nki_source_root && !maker->options->framework_source_root)
+    const struct profile_options *options = maker->options;
+    if (!options->nki_source_root && !options->framework_source_root)
         return true;
-    struct sources sources = {.filler = fill_begin(maker, TABLE_SOURCE_FILES, err)};
+    struct sources sources = {.filler = fill_begin(maker, TABLE_SOURCE_FILES, err),
+                              .nki = source_root_open(options->nki_source_root),
+                              .framework = source_root_open(options->framework_source_root)};
     const struct catalog *catalog = sources.filler.catalog;
     const struct program *program;
     array_each (program, &catalog->programs) {
@@ -78,5 +79,7 @@ bool make_source_files(struct profile_maker *maker, struct error *err)
     array_each (file, &maker->python_files)
         put_name(&sources, *file);
     idmap_free(&sources.seen);
+    source_root_close(sources.nki);
+    source_root_close(sources.framework);
     return fill_end(&sources.filler);
 }

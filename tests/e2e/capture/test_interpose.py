@@ -112,7 +112,7 @@ def test_they_are_shown_with_their_cores_and_clocks(traced, kymo):
         assert any(outer["start_ps"] - 5e6 <= event["start_ps"]
                    and event["start_ps"] + event["duration_ps"] <= outer["start_ps"] + outer["duration_ps"] + 5e6
                    for outer in executions)
-    assert "nc_exec_running" in kymo.ok("view", session)
+    assert "nc_exec_running" in kymo.ok("view", session, "--output-format", "summary-text")
 
 
 def test_what_the_runtime_dropped_is_counted(traced, kymo):

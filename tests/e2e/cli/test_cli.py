@@ -131,7 +131,7 @@ def test_a_bad_number_is_refused(kymo, option, value):
     assert f"takes a number, not '{value}'" in message
 
 
-@pytest.mark.parametrize("arguments", [[], [MATMUL, "-d", DATA], ["-d", DATA, MATMUL]])
+@pytest.mark.parametrize("arguments", [["--ingest-only"], [MATMUL, "-d", DATA], ["-d", DATA, MATMUL]])
 def test_view_wants_one_capture_as_path_or_directory(kymo, arguments):
     assert "one capture is needed" in kymo.refuses("view", *arguments, code=2)
 
@@ -402,7 +402,7 @@ def test_the_compatible_names_are_the_same_program_under_another_name(kymo, name
     assert compatible.ok("view", MATMUL, *TEXT) == kymo.ok("view", MATMUL, *TEXT)
     assert f"usage: {name} COMMAND" in compatible.ok("--help")
     assert f"Usage:\n  {name} [OPTIONS] view [view-OPTIONS] [PATH]\n" in compatible.ok("view", "--help")
-    assert compatible.refuses("view", code=2).startswith(f"{name} view: ")
+    assert compatible.refuses("view", "--ingest-only", code=2).startswith(f"{name} view: ")
     assert compatible.refuses("veiw", code=2).startswith(f"{name}: unknown command")
 
 

@@ -628,7 +628,8 @@ def test_a_server_that_goes_away_is_told(kymo, many):
     "options, message",
     [
         (["--output-format", "json", "--db-org", "a"], "--db-org requires --output-format db"),
-        (["--db-endpoint", "http://a"], "--db-endpoint requires"),
+        (["--output-format", "perfetto", "--db-endpoint", "http://a"], "--db-endpoint requires"),
+        (["--db-endpoint", "ftp://x"], "http://HOST:PORT"),
         (["--output-format", "db", "--output-file", "x"], "--output-file cannot be used with"),
         (["--output-format", "db", "--data-path", "x"], "--data-path requires --output-format parquet"),
         (["--output-format", "db", "--db-endpoint", "ftp://x"], "http://HOST:PORT"),

@@ -136,8 +136,10 @@ static void barriers_errors_and_throttling_have_their_rows(void **state)
          "SEMAPHORE_WAIT|2000|5000;TPB_TRIGGER|2000|2000"},
         {"SELECT timestamp, description, error_type_id, type, metadata, metadata_hex FROM Error "
          "ORDER BY ALL",
-         "6000|EMBD OOB|0|Errors|unit=1 at=3 detail=17|010000000300000011;"
-         "7000|NaN|2|Errors|unit=0 at=18 detail=1|000000001200000001"},
+         "6000|EMBD OOB|0|Custom Notification|DMA descriptor 3: an index is out of the bounds of "
+         "variable "
+         "?|010000000300000011;"
+         "7000|NaN|2|Custom Notification|NaN is written to output ?|000000001200000001"},
         {"SELECT timestamp, duration, k, n, type FROM Throttle ORDER BY ALL",
          "1000|1000|512|1024|activity_0;2000|3000|256|1024|activity_1"},
         {"SELECT nc_idx, throttle_type, throttle_active_time_ns, "

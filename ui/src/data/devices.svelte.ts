@@ -4,11 +4,16 @@ import * as api from './api'
 import { schema } from './schema.svelte'
 import { toObjects } from './sql.svelte'
 
-const TABLE_SQL = 'SELECT device_profile_name AS name, nc_id AS core, instance_id AS instance, process_id AS process FROM DeviceProfileList ORDER BY instance, core, name'
+const TABLE_SQL = (more: string) => `SELECT device_profile_name AS name, nc_id AS core, instance_id AS instance, process_id AS process${more}
+  FROM DeviceProfileList ORDER BY instance, core, name`
+const MORE = ', lnc_idx AS logical, model_name AS model' // profiles of earlier versions lack these
 const TRACKS_SQL = `SELECT attributes_json FROM Track WHERE attributes_json LIKE '%device_profile_list%'`
 
 async function listedDevices(profile: string): Promise<DeviceEntry[]> {
-  if (schema.has('DeviceProfileList')) return toObjects<DeviceEntry>(await api.runSql(profile, TABLE_SQL))
+  if (schema.has('DeviceProfileList')) {
+    const sql = TABLE_SQL(schema.hasColumn('DeviceProfileList', 'model_name') ? MORE : '')
+    return toObjects<DeviceEntry>(await api.runSql(profile, sql))
+  }
   return readDeviceList((await api.runSql(profile, TRACKS_SQL)).rows.map((row) => String(row[0])))
 }
 

@@ -49,10 +49,13 @@ class MarkerSets {
 
 export const markerSets = new MarkerSets()
 
-export function addMarker(time: Ps): void {
+/** Returns its name, which no other marker has. */
+export function addMarker(time: Ps): string {
   let number = view.markers.length + 1
   while (view.markers.some((marker) => marker.name === `M${number}`)) number++
-  view.markers = [...view.markers, { time, name: `M${number}` }].sort((a, b) => a.time - b.time)
+  const name = `M${number}`
+  view.markers = [...view.markers, { time, name }].sort((a, b) => a.time - b.time)
+  return name
 }
 
 export function moveMarker(index: number, time: Ps): void {

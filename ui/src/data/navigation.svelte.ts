@@ -61,8 +61,9 @@ function select(event: Shown): void {
   const width = window.to - window.from
   view.tool = ''
   view.event = { table: event.table, id: event.id }
-  if (from >= window.to || from + length <= window.from || length < width / 2000) {
-    const wide = Math.min(length < width / 2000 ? length * ZOOM_OUT : width, profile.span.to - profile.span.from)
+  const isTiny = toPs(event.duration) > 0 && length < width / 2000 // an instant has no length to zoom to
+  if (from >= window.to || from + length <= window.from || isTiny) {
+    const wide = Math.min(isTiny ? length * ZOOM_OUT : width, profile.span.to - profile.span.from)
     const middle = from + length / 2
     view.span = { from: middle - wide / 2, to: middle + wide / 2 }
   }

@@ -1,9 +1,9 @@
 // The URL as a store: `view` reflects the URL, and changes to it update the URL. `pushHistory` adds a history entry at once;
-// other changes replace the current entry after a short delay, as panning would flood the history.
+// other changes replace the current entry, at most once in a while, as panning would flood the history. It follows while the view still moves.
 import { runPath } from '../model/run'
 import { defaultView, diffPath, glossaryPath, profilePath, readRoute, readView, writeView, type Route, type View } from '../model/view'
 
-const REPLACE_DELAY_MS = 150
+const REPLACE_DELAY_MS = 200 // browsers allow some 200 changes in 30 s
 
 export const view: View = $state(defaultView())
 export const route: { current: Route } = $state({ current: { page: 'profiles' } })
@@ -20,9 +20,15 @@ function remembered(): URLSearchParams {
   return new URLSearchParams(localStorage.getItem(KEY) ?? (innerWidth < NARROW_PX ? 'details=0' : ''))
 }
 
+const panelsOf = (query: URLSearchParams) => new URLSearchParams([...query].filter(([name]) => PANEL_PARAMETERS.includes(name))).toString()
+
+let asked = '' // places that a link of a page asked for, once: the next profile opens as before
+
 function rememberPanels(query: URLSearchParams): void {
-  const panels = new URLSearchParams([...query].filter(([name]) => PANEL_PARAMETERS.includes(name)))
-  localStorage.setItem(KEY, panels.toString())
+  const panels = panelsOf(query)
+  if (asked && panels === asked) return
+  asked = ''
+  localStorage.setItem(KEY, panels)
 }
 
 /** The URL of the current view, relative to the UI's; the browser's own may lag behind. */
@@ -33,11 +39,11 @@ export function viewUrl(): string {
   const query = writeView(view)
   if (route.current.page === 'diff') return diffPath(route.current, query)
   if (route.current.id) query.set('id', route.current.id)
-  return profilePath(route.current.name) + (query.size ? `?${query}` : '')
+  return profilePath(route.current.name, route.current.isCollective) + (query.size ? `?${query}` : '')
 }
 
 function readUrl(isFirst = false): void {
-  clearTimeout(timer)
+  cancelWrite()
   const query = new URLSearchParams(location.search)
   route.current = readRoute(location.pathname.slice(new URL(document.baseURI).pathname.length), query, location.hash)
   const hasPanels = route.current.page === 'profile'
@@ -46,18 +52,26 @@ function readUrl(isFirst = false): void {
   Object.assign(view, readView(query))
 }
 
+function writeUrl(): void {
+  const url = viewUrl()
+  timer = undefined
+  if (new URL(url, document.baseURI).href !== location.href) history.replaceState(null, '', url)
+  if (route.current.page === 'profile') rememberPanels(writeView(view))
+}
+
+function cancelWrite(): void {
+  clearTimeout(timer)
+  timer = undefined
+}
+
 /** Call once, before mounting the first component. */
 export function syncWithUrl(): void {
   readUrl(true)
   addEventListener('popstate', () => readUrl())
   $effect.root(() => {
     $effect(() => {
-      const url = viewUrl()
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        if (new URL(url, document.baseURI).href !== location.href) history.replaceState(null, '', url)
-        if (route.current.page === 'profile') rememberPanels(writeView(view))
-      }, REPLACE_DELAY_MS)
+      viewUrl()
+      timer ??= setTimeout(writeUrl, REPLACE_DELAY_MS)
     })
   })
 }
@@ -68,7 +82,7 @@ export function pushHistory(change: () => void): void {
   change()
   const after = viewUrl()
   if (after === before) return
-  clearTimeout(timer)
+  cancelWrite()
   history.replaceState(null, '', before)
   history.pushState(null, '', after)
 }
@@ -91,9 +105,10 @@ export function openDiff(a: string, b: string): void {
   })
 }
 
-export function openProfile(name: string): void {
+export function openProfile(name: string, shown: Partial<View> = {}): void {
   pushHistory(() => {
-    Object.assign(view, readView(remembered()))
+    Object.assign(view, readView(remembered()), shown)
+    asked = shown.panel ? panelsOf(writeView(view)) : ''
     route.current = { page: 'profile', name, id: '' }
   })
 }

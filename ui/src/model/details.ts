@@ -260,9 +260,11 @@ export function trackPath(byId: ReadonlyMap<number, Track>, id: number): string 
 /** A device profile referenced by a system profile. */
 export interface DeviceEntry {
   name: string
-  core: number | null
+  core: number | null // as its machine numbers them
   instance: string | null
   process?: number | null
+  logical?: number | null // core, as its process numbers them
+  model?: string | null // the compiled graph
 }
 
 export interface DeviceProfile extends DeviceEntry {
@@ -296,13 +298,28 @@ export function deviceProfiles(entries: readonly DeviceEntry[], profiles: readon
   return [...listed, ...named.map((profile) => ({ name: profile.name, core: null, instance: null, profile }))]
 }
 
+/** A compiled graph, and its device profiles: one of each core it ran on. */
+export interface Graph {
+  model: string
+  profiles: DeviceProfile[]
+}
+
+export function graphsOf(all: readonly DeviceProfile[]): Graph[] {
+  const graphs = new Map<string, DeviceProfile[]>()
+  for (const one of all) {
+    const model = one.model ?? one.name.replace(PREFIX, '')
+    graphs.set(model, [...(graphs.get(model) ?? []), one])
+  }
+  return [...graphs].map(([model, profiles]) => ({ model, profiles }))
+}
+
 export function hasDeviceProfile(details: EventDetails): boolean {
   return details.name === 'nc_exec_running' || details.name === 'nrt_execute'
 }
 
-/** The device profile of an execution: by process, if it has one alone, by core and instance, else by model. Cores of an execution are
- *  counted within its process, those of profiles within the device. JAX names hosts otherwise than the runtime's instances: where no
- *  profile is of the execution's instance, its process decides. */
+/** The device profile of an execution: by process, if it has one alone, by core and instance, and of several by model; else by model. Cores of
+ *  an execution are counted within its process. JAX names hosts otherwise than the runtime's instances: where no profile is of the
+ *  execution's instance, its process decides. */
 export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfile[]): DeviceProfile | null {
   const value = (name: string) => details.groups.flatMap((group) => group.fields).find((field) => field.name === name)?.value
   const core = value('nc_idx')
@@ -311,8 +328,8 @@ export function deviceProfileOf(details: EventDetails, all: readonly DeviceProfi
   const hasProcess = (one: DeviceProfile) => typeof one.process === 'number'
   const ofProcess = (onInstance.some(hasProcess) ? onInstance : all).filter((one) => hasProcess(one) && one.process === value('process_id'))
   if (ofProcess.length === 1) return ofProcess[0]!
-  const byCore = (ofProcess.length > 0 ? ofProcess : onInstance).find((one) => one.core !== null && one.core === core)
-  if (byCore) return byCore
+  const byCore = (ofProcess.length > 0 ? ofProcess : onInstance).filter((one) => core !== undefined && (one.logical ?? one.core) === core)
+  if (byCore.length > 0) return byCore.find((one) => one.model === value('model_name')) ?? byCore[0]!
   const models = [value('model_id'), value('neff_id'), value('model_name')]
     .filter((model) => model !== undefined && model !== '')
     .map((model) => String(model).replace(/\.neff$/, ''))

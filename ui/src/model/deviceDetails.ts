@@ -2,7 +2,7 @@
 import type { EventDetails, Field } from './api'
 
 /** Tables that have one row for an event of a device. */
-export const DEVICE_TABLES = ['Instruction', 'DmaPacketAggregated', 'DmaPacket', 'CcOp', 'CcInstruction']
+export const DEVICE_TABLES = ['Instruction', 'DmaPacketAggregated', 'DmaPacket', 'CcOp', 'CcInstruction', 'Error']
 
 type Group = EventDetails['groups'][number]
 

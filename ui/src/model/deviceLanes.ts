@@ -21,7 +21,8 @@ const RULES: [RegExp, (match: RegExpExecArray) => DevicePlace][] = [
   [new RegExp(`^(${ENGINES.join('|')})$`), ([name]) => place(ENGINES.indexOf(name) / 10)],
   [/^(MFU|TensorMatrix utili[sz]ation)\b/, () => place(1)],
   [/^HFU\b/, () => place(2)],
-  [/^(Throttling|Custom Notification|Errors|Warnings)$/, () => place(3)],
+  [/^(Custom Notification|Errors)$/, () => place(-1)], // what went wrong: first, and in every view
+  [/^(Throttling|Warnings)$/, () => place(3)],
   [/^Collectives\b|^CC-core\b/, () => place(4, open('Collectives'))],
   [/^(.*), DMA engine \d+$/, ([, queue]) => place(6, DMA, folded(`Packets of ${queue}`))],
   [/^(Pending DMA|DMA throughput|HBM throughput|SBUF use|PSUM use)\b/, () => place(7, USAGE)],

@@ -20,5 +20,5 @@ export const SHORTCUTS: { keys: string; action: string }[] = [
   { keys: 'Alt + drag', action: 'Box selection' },
   { keys: 'Click', action: 'Select an event; arrows show its predecessors and successors' },
   { keys: 'Double click', action: 'Zoom to the event' },
-  { keys: 'Right click', action: 'Context menu: marker, zoom, hide, pin, copy' },
+  { keys: 'Right click', action: 'Drop a marker; the menu zooms, hides, pins or copies instead' },
 ]

@@ -1,9 +1,9 @@
-// Boxes on the timeline of a device: around collectives and barriers, and around what deserves a warning.
+// Boxes on the timeline of a device: around collectives and barriers, around what deserves a warning, and where an error was notified.
 import { formatBytes, formatCount } from './numbers'
 import { formatNs, withMicroSign, type Span } from './time'
 
 export interface TimelineBox {
-  kind: 'collective' | 'barrier' | 'warning'
+  kind: 'collective' | 'barrier' | 'warning' | 'error'
   rank: number
   from: number // ps
   to: number
@@ -41,6 +41,14 @@ export interface WarningRow {
   queue_name: string | null
 }
 
+export interface ErrorRow {
+  rank: number
+  timestamp: number
+  description: string
+  metadata: string | null
+  id: number
+}
+
 /** Boxes of a kind that are loaded at once: the longest. */
 export const MAX_BOXES = 3000
 
@@ -54,6 +62,11 @@ export function collectivesSql(span: Span): string {
 
 export function warningsSql(span: Span): string {
   return `SELECT rank, start_ts, end_ts, title, statement, queue_name FROM PerformanceWarning ${inRange(span)}`
+}
+
+export function errorsSql({ from, to }: Span): string {
+  return `SELECT rank, timestamp, description, metadata, id FROM Error
+    WHERE timestamp >= ${Math.floor(from / 1000)} AND timestamp <= ${Math.ceil(to / 1000)} ORDER BY timestamp LIMIT ${MAX_BOXES}`
 }
 
 function collectiveLines(row: CollectiveRow): string[] {
@@ -86,6 +99,16 @@ export function warningBox(row: WarningRow): TimelineBox {
   }
 }
 
+const ERRORS = ['Custom Notification', 'Errors']
+
+export function errorBox(row: ErrorRow): TimelineBox {
+  const at = row.timestamp * 1000
+  return {
+    kind: 'error', rank: row.rank, from: at, to: at, title: row.description, lines: [...(row.metadata ? [row.metadata] : []), `at ${formatNs(row.timestamp)}`],
+    lanes: (lane) => ERRORS.includes(lane), isOfCore: false, event: row.id,
+  }
+}
+
 export interface Part {
   y: number
   height: number
@@ -100,11 +123,11 @@ export interface Tag {
 
 export const TAG_HEIGHT = 15
 const MIN_TAG = 34
-const [LETTER, MARGINS] = [6.4, 8]
+const [LETTER, CAPITAL, MARGINS] = [6.4, 1.6, 8] // pixels; a capital is wider by that
 
 /** Puts the tag of a box low and to the left in it, but beside or above tags that are there; null if there is no room. */
 export function placeTag(placed: Tag[], box: { x: number; width: number; y: number; height: number }, title: string): Tag | null {
-  const wanted = MARGINS + LETTER * title.length
+  const wanted = MARGINS + LETTER * title.length + CAPITAL * (title.match(/[A-Z]/g)?.length ?? 0)
   for (let y = box.y + box.height - TAG_HEIGHT; y >= box.y; y -= TAG_HEIGHT) {
     const beside = placed.filter((other) => Math.abs(other.y - y) < TAG_HEIGHT).sort((a, b) => a.x - b.x)
     let x = box.x

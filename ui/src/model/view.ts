@@ -14,13 +14,20 @@ export interface DiffRoute {
 }
 
 /** The id finds the profile under another name, too. */
+export interface ProfileRoute {
+  page: 'profile'
+  name: string
+  id: string
+  isCollective?: boolean // the address that profiles of several ranks are printed with
+}
+
 /** What words and figures mean; `at` is an anchor. */
 export interface GlossaryRoute {
   page: 'glossary'
   at: string
 }
 
-export type Route = { page: 'profiles' } | GlossaryRoute | { page: 'profile'; name: string; id: string } | DiffRoute | RunRoute
+export type Route = { page: 'profiles' } | GlossaryRoute | ProfileRoute | DiffRoute | RunRoute
 
 export const TABS = [
   'summary', 'ranks', 'selection', 'flame', 'search', 'operators', 'kernels', 'steps', 'layers', 'tensors', 'queues', 'memory', 'map',
@@ -141,17 +148,18 @@ export function readRoute(path: string, query: URLSearchParams, hash = ''): Rout
   if (/^glossary\/?$/.test(path)) return { page: 'glossary', at: decodeAnchor(hash.slice(1)) }
   if (path === '' && query.get('view') === 'diff') return readDiff(query)
   if (path === '' && query.has('run')) return readRun(query)
-  const match = /^profile\/([^/]+)\/?$/.exec(path)
+  const match = /^profile(_cc)?\/([^/]+)\/?$/.exec(path)
   if (!match) return { page: 'profiles' }
   try {
-    return { page: 'profile', name: decodeURIComponent(match[1]!), id: query.get('id') ?? '' }
+    const found: Route = { page: 'profile', name: decodeURIComponent(match[2]!), id: query.get('id') ?? '' }
+    return match[1] ? { ...found, isCollective: true } : found
   } catch {
     return { page: 'profiles' }
   }
 }
 
-export function profilePath(name: string): string {
-  return `profile/${encodeURIComponent(name)}`
+export function profilePath(name: string, isCollective = false): string {
+  return `profile${isCollective ? '_cc' : ''}/${encodeURIComponent(name)}`
 }
 
 function readIds(text: string | null): number[] {

@@ -30,6 +30,7 @@ export interface RowBox {
 }
 
 const EASING_MS = 55
+const MAX_FRAME_MS = 200 // of slow frames counts this: a tap of a key arrives within a few of them
 const SNAP_PX = 6
 
 export class TimelineController {
@@ -254,7 +255,7 @@ export class TimelineController {
   #animate(now: number): void {
     if (view.span !== this.#shown) this.#target = null
     if (!this.#target) return
-    const passed = this.#lastFrameAt ? Math.min(50, now - this.#lastFrameAt) : 16
+    const passed = this.#lastFrameAt ? Math.min(MAX_FRAME_MS, now - this.#lastFrameAt) : 16
     this.#lastFrameAt = now
     const share = 1 - Math.exp(-passed / EASING_MS)
     const { span } = this
@@ -263,7 +264,8 @@ export class TimelineController {
       to: span.to + share * (this.#target.to - span.to),
     }
     const off = Math.max(Math.abs(next.from - this.#target.from), Math.abs(next.to - this.#target.to))
-    const isDone = off * this.width < 0.25 * (this.#target.to - this.#target.from)
+    // Also where the rest is less than the whole picoseconds of a view.
+    const isDone = off * this.width < 0.25 * (this.#target.to - this.#target.from) || off < 1
     const target = this.#target
     this.#setViewSpan(isDone ? target : next)
     this.#shown = view.span

@@ -46,14 +46,16 @@ export function nameItems(timeline: TimelineController, item: Item): MenuItem[] 
   ]
 }
 
-/** For a point on the canvas. */
+/** For a point on the canvas, where the click has dropped a marker. It stays, unless the menu was opened for something else. */
 export function contextMenuItems(timeline: TimelineController, x: number, y: number): MenuItem[] {
   const picked = timeline.pick(x, y)
   const lane = timeline.laneAt(y)
+  const name = addMarker(Math.round(timeline.snap(x)))
+  const remove = () => removeMarker(view.markers.findIndex((marker) => marker.name === name))
+  const others = [...(picked ? pickedItems(timeline, picked) : []), ...(lane ? trackItems(lane) : [])]
   return [
-    { label: 'Add marker here', action: () => addMarker(Math.round(timeline.snap(x))) },
-    ...(picked ? pickedItems(timeline, picked) : []),
-    ...(lane ? trackItems(lane) : []),
+    { label: `Delete marker ${name}`, action: remove },
+    ...others.map((item) => ({ ...item, action: () => (remove(), item.action?.()) })),
   ]
 }
 
