@@ -97,10 +97,10 @@ describe('Neuron Profile User Guide', () => {
       await expect.poll(async () => {
         const now = await spanOf(page)
         return Math.max(Math.abs(now.from - before.from), Math.abs(now.to - before.to)) / (before.to - before.from)
-      }, key).toBeGreaterThan(least / 2)
+      }, { message: key }).toBeGreaterThan(least / 2)
       await complete(page)
       const { from, to } = await spanOf(page)
-      await expect.poll(() => parameter('span'), key).toBe(`${from}-${to}`)
+      await expect.poll(() => parameter('span'), { message: key }).toBe(`${from}-${to}`)
     }
   })
 
