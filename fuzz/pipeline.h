@@ -19,7 +19,7 @@ static void write_all(struct source *source, struct pool *pool, const struct ana
     export_summary_json(analysis, false, &out);
     export_info_text(analysis, &no_devices, &style, &out);
     export_info_json(analysis, &no_devices, true, &out);
-    export_json(analysis, source, pool, false, &out, &err);
+    export_json(analysis, source, pool, &(struct json_options){0}, &out, &err);
     output_discard(&out);
 }
 
@@ -38,7 +38,7 @@ static void read_back(struct source *source, struct pool *pool, const struct ana
     struct error err;
     struct output out;
     output_memory(&out);
-    if (!export_json(analysis, source, pool, false, &out, &err))
+    if (!export_json(analysis, source, pool, &(struct json_options){0}, &out, &err))
         __builtin_trap();
     struct json_reader in = json_read((struct text){out.data, out.size});
     struct json_value value;

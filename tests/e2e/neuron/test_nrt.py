@@ -47,7 +47,7 @@ def with_libnrt():
 SOURCE = ROOT / "src"
 TRACE = [SOURCE / "capture" / "neuron" / name for name in ("trace.c", "rings.c")]  # in the runtime and in the interposer
 INTERPOSER = sorted((SOURCE / "capture" / "neuron").glob("*.c"))
-INTERFACE = [*sorted((SOURCE / "neuron" / "runtime" / "api").glob("*.c")), *TRACE]
+INTERFACE = [*sorted((SOURCE / "neuron" / "runtime" / "api").glob("*.c")), SOURCE / "neuron" / "profile_file" / "status.c", *TRACE]
 
 
 # What writes JSON in them: no test changes it.

@@ -371,7 +371,7 @@ static struct output whole_analysis(const char *capture_name)
     assert_true(analyze(&analysis, source, pool, &err));
     output_memory(&out);
     export_summary_json(&analysis, false, &out);
-    assert_true(export_json(&analysis, source, pool, false, &out, &err));
+    assert_true(export_json(&analysis, source, pool, &(struct json_options){0}, &out, &err));
     analysis_free(&analysis);
     source_close(source);
     capture_free(&capture);
