@@ -2,7 +2,7 @@
  * Dependencies of device profiles as flows: from what set the semaphore, triggered the transfer or
  * wrote the data to what waited for it. The order within a lane needs no arrow.
  */
-#include "export/perfetto_device.h"
+#include "export/perfetto/device.h"
 
 /* Numbers of an execution's items among the events of their lanes. */
 struct places {

@@ -1,7 +1,7 @@
 /*
  * GPU work as GpuRenderStageEvent and GpuCounterEvent.
  */
-#include "export/perfetto_gpu.h"
+#include "export/perfetto/gpu.h"
 
 #include "base/wire/wire.h"
 
