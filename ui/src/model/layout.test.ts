@@ -186,6 +186,15 @@ test('the minimal view of a NeuronCore has its engines and their utilization', (
   expect(labels(minimal)).toEqual(['NC0', '  Tensor', '  TensorMatrix', '  Sync', '  MFU'])
 })
 
+test('lanes of a NeuronCore are in order, however its threads came', () => {
+  const machine = track('instance', null, 'vm', { rows: 1 })
+  const owner = track('process', machine, '7', { rows: 1 })
+  const core = track('source', owner, '/device:NEURON:2', { role: 'device', rows: 1 })
+  const lanes = ['nc-002 core 10', 'nc-002 core 2', 'nc-002'].map((name) => track('lane', core, name, { role: 'stream' }))
+  const shown = labels(makeLayout([machine, owner, core, ...lanes], new Map(), defaultView())).map((label) => label.trim())
+  expect(shown.filter((label) => label.startsWith('nc-'))).toEqual(['nc-002', 'nc-002 core 2', 'nc-002 core 10'])
+})
+
 test('tracks have readable names', () => {
   expect(['/device:TPU:3', '/device:NEURON:3', '/neuron_rt:0', 'cpu_util', '/host:CPU'].map(sourceName)).toEqual([
     'TPU 3', 'neuron_hw NC:3', 'neuron_rt NC:0', 'CPU utilization', 'Host',

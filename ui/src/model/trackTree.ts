@@ -198,12 +198,18 @@ function mergeSingleChildren(node: Node, joinsLanes: boolean): Node {
   return { ...only, label: joinsLanes ? `${node.label} · ${only.label}` : only.label }
 }
 
+/** Lanes of a core are recorded in any order, as its threads come. */
+function compareCoreLanes(a: Node, b: Node): number {
+  const ofCore = /^(nrt-)?nc-\d+/
+  return ofCore.test(a.label) && ofCore.test(b.label) ? a.label.localeCompare(b.label, 'en', { numeric: true }) : 0
+}
+
 function sort(nodes: Node[], order: ReadonlyMap<number, number>): void {
   const place = (node: Node) => order.get(node.id) ?? Infinity
   const natural = nodes.map((node, at) => ({ node, at }))
   natural.sort((a, b) => {
     const [first, second] = [place(a.node), place(b.node)]
-    return first === second ? a.node.weight - b.node.weight || a.at - b.at : first - second
+    return first === second ? a.node.weight - b.node.weight || compareCoreLanes(a.node, b.node) || a.at - b.at : first - second
   })
   natural.forEach(({ node }, at) => (nodes[at] = node))
   for (const node of nodes) if (node.kind === 'group') sort(node.children, order)
