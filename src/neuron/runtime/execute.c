@@ -440,7 +440,11 @@ static NRT_STATUS execute(const nrt_model_t *handle, const nrt_tensor_set_t *inp
     status = queue_run(&vnc->queues[QUEUE_COMPUTE], request);
     trace_event(EVENT_kbl_exec_wait, vnc->index, TRACE_STOP, wait);
     release(request);
-    trace_event(EVENT_nrt_execute, vnc->index, TRACE_STOP, id);
+    if (status == NRT_SUCCESS)
+        trace_event(EVENT_nrt_execute, vnc->index, TRACE_STOP, id);
+    else
+        trace_event(EVENT_nrt_execute, vnc->index, TRACE_STOP, id,
+                    kymo_text("error", nrt_get_status_as_str(status)));
     return status;
 }
 

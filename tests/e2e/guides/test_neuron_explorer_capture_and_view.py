@@ -177,6 +177,10 @@ def test_hardware_errors(kymo, gathered):
                                     'JOIN SystemProfileEvents e USING (id) JOIN Track t ON t.id = e.track_id"'))
     assert (row["description"], row["name"], row["type"], row["track"]) == ("EMBD OOB", "EMBD OOB", "Custom Notification", "Custom Notification")
     assert re.fullmatch(r"DMA descriptor \d+: an index is out of the bounds of variable t", row["metadata"])
+    gathered.run("neuron-profile inspect -o failed neuron-profile capture -n file.neff -r 2 --disable-profile --ignore-exec-errors i i.raw; "
+                 "neuron-profile view -d failed --ignore-device-profile --output-format json --output-file failed.json")
+    calls = [event for event in json.loads((gathered.folder / "failed.json").read_text())["trace_events"] if event["name"] == "nrt_execute"]
+    assert [call["args"]["error"] for call in calls] == ["NRT_EXEC_OOB"] * 2
 
 
 def test_framework_stack_trace(kymo, gathered, tmp_path):
