@@ -191,7 +191,7 @@ test('lanes of a NeuronCore are in order, however its threads came', () => {
   const owner = track('process', machine, '7', { rows: 1 })
   const core = track('source', owner, '/device:NEURON:2', { role: 'device', rows: 1 })
   const lanes = ['nc-002 core 10', 'nc-002 core 2', 'nc-002'].map((name) => track('lane', core, name, { role: 'stream' }))
-  const shown = labels(makeLayout([machine, owner, core, ...lanes], new Map(), defaultView())).map((label) => label.trim())
+  const shown = labels(makeLayout([machine, owner, core, ...lanes], new Map(), { ...defaultView(), minimal: false })).map((label) => label.trim())
   expect(shown.filter((label) => label.startsWith('nc-'))).toEqual(['nc-002', 'nc-002 core 2', 'nc-002 core 10'])
 })
 
