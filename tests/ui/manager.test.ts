@@ -172,7 +172,7 @@ test('keys navigate the list, open, rename and delete', async () => {
 
 test('a row opens its profile, which is then recently viewed', async () => {
   await openList()
-  await row('cpu').locator('td.source').click()
+  await row('cpu').locator('td.device').click()
   await page.waitForURL('**/profile/cpu*')
   await page.getByRole('combobox', { name: 'Search events' }).waitFor()
   await page.goBack()

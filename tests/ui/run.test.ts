@@ -108,7 +108,7 @@ test('a click on a cell of many ranks and steps chooses the worst of them', asyn
 })
 
 test('the list of profiles leads to the runs, and a run back to it', async () => {
-  page = await openPage(browser, `${server.url}/`)
+  page = await openPage(browser, `${server.url}/`, { width: 1440 }) // narrower windows leave out the sources
   await page.getByRole('navigation', { name: 'Profiles' }).getByRole('link', { name: 'night' }).click()
   await drawn()
   await expect.poll(() => parameter('run')).toBe('runs/night')

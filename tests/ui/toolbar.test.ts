@@ -254,7 +254,7 @@ test('the command palette finds every place by the names of other guides', async
     'Device profiles': () => page.getByRole('dialog', { name: 'Device profiles' }).waitFor(),
     'All profiles': () => page.waitForURL(`${server.url}/`),
     Capture: () => page.getByRole('dialog', { name: 'Capture from running programs' }).waitFor(),
-    Upload: () => page.getByRole('dialog', { name: /Upload/ }).waitFor(),
+    'Upload Profile': () => page.getByRole('dialog', { name: /Upload/ }).waitFor(),
   }
   const here = placesOf(true, tabsOf(false, 1, 'summary'), () => true).filter((place) => place.others.length > 0)
   expect(here.length).toBeGreaterThan(25)

@@ -47,7 +47,7 @@ const entry = async (name: string) => (await (await fetch(`${server.url}/api/v1/
 const uploads = async () => ((await (await fetch(`${server.url}/api/v1/uploads`)).json()) as { uploads: unknown[] }).uploads
 
 async function openDialog(allow?: RegExp) {
-  page = await openPage(browser, server.url, { allow })
+  page = await openPage(browser, server.url, { allow, width: 1440 })
   await page.getByRole('button', { name: 'Upload Profile', exact: true }).click()
   await dialog().waitFor()
 }

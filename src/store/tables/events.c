@@ -310,10 +310,11 @@ static bool take(struct sink *base, const struct batch *batch, unsigned number, 
     struct event_sink *sink = (struct event_sink *)base;
     struct worker *worker = &sink->workers[number];
     mem_touched(batch->count * (size_t)ANALYSIS_BYTES);
-    put_events(sink, worker, batch);
+    if (batch->count > 0) /* a filter passes a last batch even when nothing in it is kept */
+        put_events(sink, worker, batch);
     if (worker->is_too_large)
         return error_set(err, "an event has more than 1 GiB of args; a table cannot store them");
-    if (batch->has_values)
+    if (batch->has_values && batch->count > 0)
         put_samples(sink, worker, batch);
     bool is_large = rows_text_bytes(&worker->rows[TABLE_EVENTS]) > GROUP_TEXT;
     if ((batch->last || is_large) && !end_group(sink, worker, batch->sequence, err))

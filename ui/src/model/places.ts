@@ -29,7 +29,7 @@ const TOOL_NAMES: Partial<Record<Tool, readonly string[]>> = {
 export const PLACES: readonly Place[] = [
   { title: 'All profiles', others: ['Sessions', 'Profile Manager', 'Listing profiles'], target: { page: 'profiles' } },
   { title: 'Capture', others: ['CAPTURE PROFILE'], target: { control: 'Capture', isOfList: true } },
-  { title: 'Upload', others: ['Upload Profile', 'Device Profile Upload', 'System Profile Upload'], target: { control: 'Upload', isOfList: true } },
+  { title: 'Upload Profile', others: ['Device Profile Upload', 'System Profile Upload'], target: { control: 'Upload Profile', isOfList: true } },
   { title: 'Timeline', others: ['Trace Viewer', 'System Profile UI'], target: { page: 'timeline' } },
   { title: 'Analysis', others: ['Tools'], target: { page: 'analysis' } },
   { title: 'Box selection', others: ['Box Select'], target: { control: 'Box selection' } },
