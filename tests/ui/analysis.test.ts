@@ -253,12 +253,23 @@ test('the graph leads from an operation to its neighbors and into fusions; the m
   await page.getByText('No instruction contains “no such thing”.').waitFor()
   await search.fill('gemm_fusion_dot.131')
   await search.press('Enter')
-  await details().getByRole('heading', { name: 'gemm_fusion_dot.131' }).waitFor()
+  await expect.poll(() => search.inputValue()).toBe('')
   await drawn.filter({ hasText: 'wrapped_convert.25' }).first().press('Enter') // a neighbor, by the keyboard
   await details().getByRole('heading', { name: 'wrapped_convert.25' }).waitFor()
   await page.getByRole('button', { name: 'Zoom in' }).click()
+  // A search that is answered after something else was opened leaves that open.
+  const later = new Promise<void>((done) => (release = done))
+  await page.route('**/sql', async (route) => {
+    await later
+    await route.continue()
+  })
+  await search.fill('wrapped_convert.25')
+  await search.press('Enter')
   await page.getByRole('button', { name: 'Whole program' }).click()
+  release()
+  await page.getByRole('list', { name: 'Instructions' }).waitFor()
   await page.getByText(/684 of 684 instructions/).waitFor()
+  await page.unroute('**/sql')
   // Rows of other analyses name the program by its number.
   await page.goto(`${server.url}/profile/gpt?tool=hlo_stats`)
   await grid(page, 'HLO statistics').getByText('loop_add_fusion', { exact: true }).first().click()

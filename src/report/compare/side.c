@@ -32,7 +32,7 @@ bool read_rows(struct reading *reading, const char *sql, take_row *take, enum di
     else
         definitions_put(&query, &reading->definitions, sql);
     output_char(&query, '\0');
-    bool ok = sql_query(&result, reading->connection, query.data, err);
+    bool ok = sql_ask_texts(&result, reading->connection, query.data, err);
     while (ok && rows > 0 && (ok = sql_next(result, &rows, err)))
         for (size_t row = 0; row < rows; row++)
             take(reading, result, row, kind);
