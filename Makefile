@@ -10,8 +10,10 @@ FUZZ_SECONDS ?= 600
 
 prefix ?= /usr/local
 
-# Where ccache is installed, what was compiled before is not compiled again.
+# Where ccache is installed, what was compiled before is not compiled again, in any checkout.
 export CMAKE_C_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 
 .PHONY: all setup test-setup test-build demo test check fresh bench gallery format lint fuzz soak install uninstall package wheel clean
 

@@ -10,7 +10,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev libzstd-dev
     libcurl4-openssl-dev libmicrohttpd-dev libnghttp2-dev python3-dev)
 command -v npm >/dev/null || packages+=(nodejs npm)
 if [ "$purpose" = test ]; then
-    packages+=(clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv chromium chromium-headless-shell fonts-dejavu-core
+    packages+=(ccache clang libclang-rt-dev llvm libcmocka-dev git python3 python3-venv chromium chromium-headless-shell fonts-dejavu-core
         mandoc default-jre-headless)
 fi
 
