@@ -269,10 +269,11 @@ struct cores_reader {
     struct sequencer sequencer;
 };
 
-/* Moves a list to the last slab. Slabs grow: a core with many executions has few of them. */
+/* Moves a list to the last slab. Slabs grow: a core with many executions has few of them, and
+ * hundreds of cores with little in them take little. */
 static void *packed(struct device_core *core, void *items, size_t size)
 {
-    enum { FIRST_SLAB = 4 << 20, LARGEST_SLAB = 64 << 20, ALIGNED = 16 };
+    enum { FIRST_SLAB = 64 << 10, LARGEST_SLAB = 64 << 20, ALIGNED = 16 };
     size_t taken = (size + ALIGNED - 1) / ALIGNED * ALIGNED;
     char *target = NULL;
     if (size > 0) {

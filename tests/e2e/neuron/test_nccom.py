@@ -315,6 +315,17 @@ def test_the_guides_line_leaves_profiles_of_all_workers(kymo, inspected):
         pair for core in range(32) for pair in (("nc_idx", str(core % 2)), ("nd_idx", str(core // 2)), ("rank", str(core)))]
 
 
+@pytest.mark.plain_build
+def test_hundreds_of_device_profiles_take_little_temporary_data(kymo, inspected, tmp_path):
+    """Each has little in it: what is reserved for each must not add up to the limit for input of this size."""
+    session = session_of(inspected[0])
+    (hash_,) = [path.stem.removeprefix("neff_") for path in session.glob("*.neff")]
+    os.link(session / f"neff_{hash_}.neff", tmp_path / f"neff_{hash_}.neff")
+    for core in range(330):
+        os.link(session / f"{hash_}_instid_0_vnc_0.ntff", tmp_path / f"{hash_}_instid_0_vnc_{core}.ntff")
+    assert kymo.json("view", "-d", tmp_path, "--output-format", "summary-json")
+
+
 @pytest.mark.parametrize("ending, format", [("json", "JSON"), ("pftrace", "perfetto")])
 def test_every_core_has_a_file_of_its_own(kymo, inspected, tmp_path, ending, format):
     """With names that do not clash, of one process and of two; each has what the NTFF has alone."""
