@@ -156,7 +156,7 @@ void find_busy(struct rules *rules)
                                           share, rules->share_of);
     finding->text =
         finding_text(analysis, "%s computes for %s; of %zu %s, %s takes most: %s.",
-                     rules->devices.count == 1 ? "The device" : "Each device",
+                     rules->devices.count == 1 ? "The device" : "On average, a device",
                      format_ps((double)per_device(rules, compute), time), kernels->count,
                      analysis->summary.operations.count > 0 ? "operations" : "kernels",
                      finding_name(analysis, first->name),

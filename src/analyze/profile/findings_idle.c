@@ -203,7 +203,7 @@ static const char *sentence(struct rules *rules, const struct idle_rule *rule,
 {
     struct analysis *analysis = rules->analysis;
     char time[QUANTITY_SIZE], count[QUANTITY_SIZE], kernel[QUANTITY_SIZE], launch[QUANTITY_SIZE];
-    const char *who = rules->devices.count == 1 ? "The device idles" : "Each device idles";
+    const char *who = rules->devices.count == 1 ? "The device idles" : "On average, a device idles";
     const char *text =
         finding_text(analysis, "%s %s %s", who,
                      format_ps((double)per_device(rules, totals->cost_ps), time), rule->reason);

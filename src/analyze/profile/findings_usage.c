@@ -88,7 +88,7 @@ void find_low_usage(struct rules *rules)
         analysis,
         "%s idles for %s of %s in which it works less than half of the time, most of it from %s to "
         "%s of the profile. The gaps are counted under their causes.",
-        rules->devices.count == 1 ? "The device" : "Each device",
+        rules->devices.count == 1 ? "The device" : "On average, a device",
         format_ps((double)per_device(rules, usage.idle_ps), idle),
         format_ps((double)per_device(rules, usage.length_ps), length),
         format_ps((double)usage.most.from_ps, from), format_ps((double)usage.most.to_ps, to));
