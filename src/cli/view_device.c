@@ -92,7 +92,7 @@ void view_device_summary(const struct device_cores *cores, const struct analysis
     device_ranks_of(&ranks, cores);
     for (size_t i = 0; i < cores->count; i++) {
         list[i] = cores->items[i].analysis;
-        warn_of_failure(list[i], cores->items[i].ntff_path);
+        warn_of_problems(list[i], cores->items[i].ntff_path);
     }
     bool is_several = cores->count > 1;
     if (is_format(options, "summary-json")) {
@@ -128,6 +128,7 @@ void view_device_overview(const struct session *session, const struct text_style
 void view_device_json(const struct device_core *core, const struct view_options *options,
                       struct pool *pool, struct output *out)
 {
+    warn_of_problems(core->analysis, core->ntff_path);
     write_json(core->analysis, core->ntff_path, options, pool, out);
 }
 

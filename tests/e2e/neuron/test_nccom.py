@@ -326,6 +326,16 @@ def test_hundreds_of_device_profiles_take_little_temporary_data(kymo, inspected,
     assert kymo.json("view", "-d", tmp_path, "--output-format", "summary-json")
 
 
+@pytest.mark.parametrize("format", ["summary-text", "json"])
+def test_a_device_profile_of_a_directory_that_was_cut_off_is_named(kymo, inspected, tmp_path, format):
+    place = tmp_path / "session"
+    shutil.copytree(session_of(inspected[0]), place)
+    [cut] = place.glob("*_vnc_3.ntff")
+    os.truncate(cut, 3000)
+    result = kymo.run("view", "-d", place, "--output-format", format, cwd=tmp_path, check=True)
+    assert re.findall(r"WARN.* (\S+_vnc_\d+\.ntff): the profile was cut off", result.stderr) == [str(cut)]
+
+
 @pytest.mark.parametrize("ending, format", [("json", "JSON"), ("pftrace", "perfetto")])
 def test_every_core_has_a_file_of_its_own(kymo, inspected, tmp_path, ending, format):
     """With names that do not clash, of one process and of two; each has what the NTFF has alone."""
